@@ -1,0 +1,71 @@
+r"""The Gaussian basis: distances, values, and what follows from them.
+
+With :math:`D_i(z) = \sum_j (z_j - c_{ij})^2 / l_j^2` the mother basis of the paper is
+:math:`\phi_i(z) = \exp(-D_i(z) / 2)` and the basis of the gradient its derivative,
+:math:`\psi_{ij}(z) = \partial_j \phi_i(z) = (c_{ij} - z_j) / l_j^2\ \phi_i(z)`.
+
+A width of infinity takes its feature out of the model: every weight 1 / l is then 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from modeseek.frame import Floats
+
+
+def squared_distances(Z: Floats, C: Floats, weights: Floats) -> Floats:
+    """Squared distances between rows and centres, each feature times a weight.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (m, d)
+    C : ndarray of shape (b, d)
+    weights : ndarray of shape (d,)
+        Factor of each feature before squaring: 1 / width.
+
+    Returns
+    -------
+    ndarray of shape (m, b)
+    """
+    U, V = Z * weights, C * weights
+    D = U @ (-2.0 * V.T)
+    D += np.einsum("ij,ij->i", U, U)[:, None]
+    D += np.einsum("ij,ij->i", V, V)
+    return np.maximum(D, 0.0, out=D)
+
+
+def gaussians(D: Floats, scales: Floats) -> Iterator[Floats]:
+    """Yield ``exp(-D / (2 s^2))`` for descending scales.
+
+    Where a squared scale is half of the one before, the values are squared instead
+    of computed: the exponential is most of the cost of a width. The array yielded
+    is overwritten by the next one.
+
+    Parameters
+    ----------
+    D : ndarray of shape (m, b)
+    scales : ndarray of shape (s,)
+        Descending.
+
+    Yields
+    ------
+    ndarray of shape (m, b)
+    """
+    P = np.empty_like(D)
+    previous = np.inf
+    for scale in scales:
+        if abs(previous**2 - 2.0 * scale**2) <= 1e-12 * scale**2:
+            np.multiply(P, P, out=P)
+        else:
+            np.multiply(D, -0.5 / scale**2, out=P)
+            np.exp(P, out=P)
+        yield P
+        previous = scale
+
+
+def inverse_square(widths: Floats) -> Floats:
+    """Return 1 / l^2, and 0 for an infinite width."""
+    return 1.0 / np.square(widths)

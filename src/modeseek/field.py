@@ -1,0 +1,268 @@
+r"""Fields: what a fitted model is to those who climb it.
+
+A field gives, at any point of the frame, the gradient g of the log-density, its
+derivative, and what the fixed point needs: the *pull* :math:`l^2 g = \sum_i \theta_i
+\phi_i (c_i - z)` and the *mass* :math:`\sum_i \theta_i \phi_i`, whose quotient is the
+step of the paper's section 3.2. Where the coefficients are shared, the mass is also
+the *value*, a log-density up to its constant, whose gradient the field is.
+
+Three models, one interface:
+
+- :class:`PotentialField`: coefficients shared by the features, f = sum theta_i phi_i;
+- :class:`SeparateField`: coefficients of each feature; no potential;
+- :class:`KernelField`: the log of a Gaussian kernel density estimate.
+
+**The safe step.** For coefficients of any sign, ``pull / bound`` with bound =
+:math:`\sum \theta^+_i \phi_i + 2 e^{-3/2} \sum \theta^-_i` never descends. In units
+of the widths, phi is convex in the squared distance, so a positive term lies above a
+parabola of curvature theta phi; the largest curvature of phi is 2 exp(-3/2), so a
+negative term lies above one of that curvature times its size. The step maximises the
+sum of these parabolas, which touches f at the point and lies below it elsewhere.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modeseek.basis import inverse_square, squared_distances
+from modeseek.frame import Floats
+
+Rows = NDArray[np.intp] | NDArray[np.bool_]
+
+#: Largest eigenvalue of the Hessian of exp(-r^2 / 2), reached at r^2 = 3.
+LARGEST_CURVATURE = 2.0 * np.exp(-1.5)
+
+
+class Evaluation(NamedTuple):
+    """A field at m points.
+
+    Pull and mass are divided by ``factor``, the value of the nearest centre's
+    Gaussian, so that their quotient survives where every Gaussian underflows.
+    """
+
+    value: Floats | None  # (m,) potential, up to its constant
+    rounding: Floats | None  # (m,) what rounding may change of the value
+    pull: Floats  # (m, d)
+    mass: Floats  # (m, 1) or (m, d)
+    bound: Floats  # (m, 1) or (m, d)
+    factor: Floats  # (m, 1)
+    nearest: Floats  # (m,) distance to the nearest centre, in widths
+
+    def fixed_point_step(self) -> Floats:
+        """Return the paper's step where its denominator is positive, else the safe."""
+        positive = self.mass > 0
+        quotient = self.pull / np.where(positive, self.mass, 1.0)
+        return np.where(positive, quotient, self.safe_step())
+
+    def safe_step(self) -> Floats:
+        """Return the step that never descends the potential."""
+        return self.factor * self.pull / self.bound
+
+    def take(self, rows: Rows) -> Evaluation:
+        """Pick points."""
+        parts: list[Any] = [None if a is None else a[rows] for a in self]
+        return Evaluation(*parts)
+
+    def put(self, rows: Rows, other: Evaluation) -> None:
+        """Overwrite points by those of another evaluation."""
+        for mine, theirs in zip(self, other, strict=True):
+            if mine is not None:
+                mine[rows] = theirs
+
+
+class Field(Protocol):
+    """What ascents, modes and trees ask of a model."""
+
+    @property
+    def centers(self) -> Floats:
+        """Centres of the Gaussians, shape (b, d)."""
+        ...
+
+    @property
+    def widths(self) -> Floats:
+        """Width of each feature, shape (d,)."""
+        ...
+
+    def evaluate(self, Z: Floats) -> Evaluation:
+        """Evaluate everything a step needs."""
+        ...
+
+    def jacobian(self, Z: Floats) -> Floats:
+        """Derivative of the gradient, shape (m, d, d)."""
+        ...
+
+    def divergence(self, Z: Floats) -> Floats:
+        """Trace of the Jacobian, shape (m,), without the Jacobian."""
+        ...
+
+
+def gradient(field: Field, evaluation: Evaluation) -> Floats:
+    """Gradient of the log-density from an evaluation, shape (m, d)."""
+    pull = evaluation.factor * evaluation.pull
+    return np.asarray(pull * inverse_square(field.widths))
+
+
+def _nearest_first(D: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return exp(-(D - min D) / 2) in place of D, exp(-min D / 2) and sqrt(min D)."""
+    smallest = D.min(axis=1, keepdims=True)
+    D -= smallest
+    D *= -0.5
+    np.exp(D, out=D)
+    return D, np.exp(-0.5 * smallest), np.sqrt(smallest[:, 0])
+
+
+def _values_and_excess(
+    Z: Floats, centers: Floats, widths: Floats
+) -> tuple[Floats, Floats]:
+    """Return phi and E - sum_j 1 / l_j^2, whose product is the Laplacian of phi."""
+    precision = inverse_square(widths)
+    P = np.exp(-0.5 * squared_distances(Z, centers, 1.0 / widths))
+    return P, squared_distances(Z, centers, precision) - precision.sum()
+
+
+class PotentialField(NamedTuple):
+    """Shared coefficients: g is the gradient of f = sum_i theta_i phi_i."""
+
+    centers: Floats  # (b, d)
+    widths: Floats  # (d,)
+    theta: Floats  # (b,)
+
+    def evaluate(self, Z: Floats) -> Evaluation:
+        """Evaluate everything a step needs."""
+        P, factor, nearest = _nearest_first(
+            squared_distances(Z, self.centers, 1.0 / self.widths)
+        )
+        positive = np.maximum(self.theta, 0.0)
+        columns = np.column_stack(
+            [self.theta, positive, self.theta[:, None] * self.centers]
+        )
+        sums = P @ columns  # (m, 2 + d)
+        mass, plus = sums[:, :1], sums[:, 1:2]
+        minus = (positive - self.theta).sum()
+        bound = factor * plus + LARGEST_CURVATURE * minus
+        size = factor * (2.0 * plus - mass)  # sum |theta| phi
+        return Evaluation(
+            value=(factor * mass)[:, 0],
+            rounding=64.0 * np.finfo(float).eps * size[:, 0] + np.finfo(float).tiny,
+            pull=sums[:, 2:] - mass * Z,
+            mass=mass,
+            bound=np.maximum(bound, np.finfo(float).tiny),
+            factor=factor,
+            nearest=nearest,
+        )
+
+    def jacobian(self, Z: Floats) -> Floats:
+        """Hessian of f, shape (m, d, d)."""
+        precision = inverse_square(self.widths)
+        D = squared_distances(Z, self.centers, 1.0 / self.widths)
+        T = np.exp(-0.5 * D) * self.theta
+        steps = (self.centers - Z[:, None, :]) * precision  # (m, b, d)
+        H = np.einsum("mb,mbi,mbj->mij", T, steps, steps, optimize=True)
+        H -= T.sum(axis=1)[:, None, None] * np.diag(precision)
+        return np.asarray(H)
+
+    def divergence(self, Z: Floats) -> Floats:
+        """Laplacian of f, shape (m,)."""
+        P, excess = _values_and_excess(Z, self.centers, self.widths)
+        return np.asarray((P * excess) @ self.theta)
+
+
+class SeparateField(NamedTuple):
+    """Coefficients theta_ij of each feature: g need not be a gradient field."""
+
+    centers: Floats  # (b, d)
+    widths: Floats  # (d,)
+    theta: Floats  # (d, b)
+
+    def evaluate(self, Z: Floats) -> Evaluation:
+        """Evaluate everything a step needs."""
+        P, factor, nearest = _nearest_first(
+            squared_distances(Z, self.centers, 1.0 / self.widths)
+        )
+        positive = np.maximum(self.theta, 0.0)
+        mass = P @ self.theta.T
+        minus = (positive - self.theta).sum(axis=1)
+        bound = factor * (P @ positive.T) + LARGEST_CURVATURE * minus
+        return Evaluation(
+            value=None,
+            rounding=None,
+            pull=P @ (self.theta.T * self.centers) - mass * Z,
+            mass=mass,
+            bound=np.maximum(bound, np.finfo(float).tiny),
+            factor=factor,
+            nearest=nearest,
+        )
+
+    def jacobian(self, Z: Floats) -> Floats:
+        """Derivative of g, shape (m, d, d): row j holds the gradient of g_j."""
+        precision = inverse_square(self.widths)
+        D = squared_distances(Z, self.centers, 1.0 / self.widths)
+        P = np.exp(-0.5 * D)
+        steps = (self.centers - Z[:, None, :]) * precision
+        J = np.einsum("mb,jb,mbj,mbk->mjk", P, self.theta, steps, steps, optimize=True)
+        diagonal = np.arange(len(self.widths))
+        J[:, diagonal, diagonal] -= (P @ self.theta.T) * precision
+        return np.asarray(J)
+
+    def divergence(self, Z: Floats) -> Floats:
+        """Sum over j of the derivative of g_j along feature j, shape (m,)."""
+        precision = inverse_square(self.widths)
+        P = np.exp(-0.5 * squared_distances(Z, self.centers, 1.0 / self.widths))
+        total = np.zeros(len(Z))
+        for j, inverse in enumerate(precision):
+            steps = (self.centers[:, j] - Z[:, j, None]) * inverse
+            total += (P * (steps**2 - inverse)) @ self.theta[j]
+        return total
+
+
+class KernelField(NamedTuple):
+    """Log of a Gaussian kernel density estimate: the mean shift's field."""
+
+    centers: Floats  # (b, d)
+    widths: Floats  # (d,)
+    log_weights: Floats  # (b,)
+
+    def _shares(self, Z: Floats) -> tuple[Floats, Floats, Floats]:
+        """Share of each kernel in the density, the log-density, and distances."""
+        D = squared_distances(Z, self.centers, 1.0 / self.widths)
+        nearest = np.sqrt(D.min(axis=1))
+        exponent = self.log_weights - 0.5 * D
+        top = exponent.max(axis=1, keepdims=True)
+        P = np.exp(exponent - top)
+        total = P.sum(axis=1, keepdims=True)
+        return P / total, (top + np.log(total))[:, 0], nearest
+
+    def evaluate(self, Z: Floats) -> Evaluation:
+        """Evaluate everything a step needs."""
+        P, value, nearest = self._shares(Z)
+        one = np.ones((len(Z), 1))
+        return Evaluation(
+            value=value,
+            rounding=64.0 * np.finfo(float).eps * (1.0 + np.abs(value)),
+            pull=P @ self.centers - Z,
+            mass=one,
+            bound=one,
+            factor=one,
+            nearest=nearest,
+        )
+
+    def jacobian(self, Z: Floats) -> Floats:
+        """Hessian of the log-density, shape (m, d, d)."""
+        precision = inverse_square(self.widths)
+        P, _, _ = self._shares(Z)
+        steps = (self.centers - Z[:, None, :]) * precision
+        g = np.einsum("mb,mbi->mi", P, steps)
+        H = np.einsum("mb,mbi,mbj->mij", P, steps, steps, optimize=True)
+        H -= g[:, :, None] * g[:, None, :]
+        H -= np.diag(precision)
+        return np.asarray(H)
+
+    def divergence(self, Z: Floats) -> Floats:
+        """Laplacian of the log-density, shape (m,)."""
+        _, excess = _values_and_excess(Z, self.centers, self.widths)
+        shares, _, _ = self._shares(Z)
+        g = gradient(self, self.evaluate(Z))
+        return np.asarray((shares * excess).sum(axis=1) - (g * g).sum(axis=1))

@@ -1,0 +1,66 @@
+"""The coordinates in which everything is computed: z = (x - origin) / unit.
+
+The origin is the median of the centres and the unit a power of two near the
+typical distance between them. Squared distances then neither overflow nor cancel,
+whatever the unit and the offset of the data, and a far outlier moves neither.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import pdist
+
+Floats = NDArray[np.float64]
+
+#: Rows farther than this many units from the origin are refused: their squared
+#: distances leave no digits for the rest.
+FARTHEST = 1e100
+
+
+class Frame(NamedTuple):
+    """Shift and scale between the data and the core's coordinates."""
+
+    origin: Floats  # (d,)
+    unit: float
+
+    def enter(self, X: NDArray[np.floating]) -> Floats:
+        """Take rows of data into the frame."""
+        return (np.asarray(X, dtype=np.float64) - self.origin) / self.unit
+
+    def leave(self, Z: Floats) -> Floats:
+        """Take rows of the frame back to the data's coordinates."""
+        return Z * self.unit + self.origin
+
+
+def frame_from_centers(C: Floats) -> Frame:
+    """Choose the frame: median of the centres, typical distance between them.
+
+    Parameters
+    ----------
+    C : ndarray of shape (n_centers, n_features)
+        The centres, in the data's coordinates.
+
+    Returns
+    -------
+    Frame
+        A power of two as unit, so that scaling loses no digit.
+    """
+    # Halving before taking the median keeps sums of two huge values finite.
+    origin = 2.0 * np.median(C / 2.0, axis=0)
+    spread = C - origin
+    largest = np.abs(spread).max()
+    if largest == 0.0:
+        return Frame(origin, 1.0)
+    coarse = np.exp2(np.floor(np.log2(largest)))
+    typical = typical_distance(spread / coarse)
+    return Frame(origin, float(coarse * np.exp2(np.round(np.log2(typical)))))
+
+
+def typical_distance(C: Floats) -> float:
+    """Median distance between distinct centres; 1 where there is only one."""
+    distances = pdist(C)
+    distances = distances[distances > 0]
+    return float(np.median(distances)) if distances.size else 1.0

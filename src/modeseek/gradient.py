@@ -1,0 +1,410 @@
+"""LogDensityGradient: the gradient of a log-density by least squares (LSLDG)."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from modeseek.blocks import chunk_slices, map_blocks
+from modeseek.field import Field, PotentialField, SeparateField, gradient
+from modeseek.frame import Floats, Frame, frame_from_centers, typical_distance
+from modeseek.moments import Moments, Problem, task_scales
+from modeseek.penalties import ridge
+from modeseek.sampling import deal_folds, draw_centers, generator, take_sample
+from modeseek.selection import Scores, search, search_default
+from modeseek.validation import (
+    check_candidates,
+    check_choice,
+    check_integer,
+    check_jobs,
+    check_rows,
+    check_weights,
+    check_widths,
+    check_within_reach,
+    is_word,
+)
+
+#: Centres that n_centers="auto" draws at most: the paper's number.
+AUTO_CENTERS = 100
+
+#: Default penalties. Below 1e-6 the solution is that of no penalty, to rounding.
+ALPHAS = 10.0 ** np.arange(-6.0, 1.01, 0.5)
+
+
+class GradientEstimator(BaseEstimator):
+    """What the gradient estimators share: a frame, a field, and asking them.
+
+    A subclass fits ``_origin``, ``_unit`` and the arrays that ``_field`` is made of.
+    """
+
+    n_jobs: int | None
+    _origin: Floats
+    _unit: float
+
+    def _frame(self) -> Frame:
+        return Frame(self._origin, self._unit)
+
+    def _field(self) -> Field:
+        raise NotImplementedError
+
+    def _enter(self, X: ArrayLike) -> Floats:
+        """Validate rows and take them into the frame."""
+        check_is_fitted(self)
+        rows = check_rows(self, X, reset=False)
+        check_within_reach(self._frame(), rows)
+        return self._frame().enter(rows)
+
+    def _over_rows(self, Z: Floats, columns: int, ask: Any) -> Floats:
+        """Ask the field about rows in chunks of cache size, on the thread pool."""
+
+        def kernel(rows: slice) -> Floats:
+            block = Z[rows]
+            return np.concatenate(
+                [ask(block[c]) for c in chunk_slices(len(block), columns)]
+            )
+
+        return np.concatenate(list(map_blocks(kernel, len(Z), n_jobs=self.n_jobs)))
+
+    def gradient(self, X: ArrayLike) -> Floats:
+        """Gradient of the log-density at every row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        Z, field = self._enter(X), self._field()
+        columns = len(field.centers)
+        g = self._over_rows(Z, columns, lambda A: gradient(field, field.evaluate(A)))
+        return g / self._unit
+
+    def hessian(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Derivative of the gradient at every row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features, n_features)
+            The Hessian of the log-density. With separate coefficients the field has
+            no potential and the matrices need not be symmetric: row j is the
+            gradient of the gradient's j-th entry.
+        """
+        Z, field = self._enter(X), self._field()
+        columns = len(field.centers) * Z.shape[1]
+        return self._over_rows(Z, columns, field.jacobian) / self._unit**2
+
+    def score(
+        self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Negative loss on rows: the mean of -(|g|^2 + 2 div g).
+
+        It estimates the squared error of the gradient up to sign and a constant that
+        depends on the data only, so the larger of two scores on the same held-out
+        rows is the better gradient.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
+        Z, field = self._enter(X), self._field()
+        weight = check_weights(sample_weight, len(Z))
+
+        def loss(A: Floats) -> Floats:
+            g = gradient(field, field.evaluate(A))
+            return np.asarray((g**2).sum(axis=1) + 2.0 * field.divergence(A))
+
+        losses = self._over_rows(Z, len(field.centers), loss)
+        return float(-np.average(losses, weights=weight) / self._unit**2)
+
+
+COEFFICIENTS = ("shared", "separate")
+
+
+def _has_potential(estimator: LogDensityGradient) -> bool:
+    return bool(estimator.coefficients == "shared")
+
+
+class LogDensityGradient(GradientEstimator):
+    r"""Gradient of a log-density, fitted directly by least squares (LSLDG).
+
+    The model is a sum of derivatives of Gaussians at a few rows drawn as centres. It
+    minimises the expected squared distance to the true gradient, which needs no
+    density and has a closed form; width and penalty are chosen by cross-validation.
+
+    Parameters
+    ----------
+    n_centers : int or "auto", default="auto"
+        Rows drawn as centres of Gaussians: 100, or half of the distinct rows where
+        those are fewer than 200.
+    bandwidth : "cv", float or array-like, default="cv"
+        Width of the Gaussians, in the unit of the data. ``"cv"`` chooses among
+        multiples of the median distance between centres; a number is taken as it
+        is; a list of numbers gives candidates; an array of shape (n_candidates,
+        n_features) gives candidates with a width for each feature.
+    alpha : "cv", float or array-like, default="cv"
+        Penalty on the squared coefficients, relative to the scale of the moments
+        (the paper's lambda is ``alpha / bandwidth**2``): chosen by cross-validation,
+        taken as it is, or chosen among candidates.
+    coefficients : {"shared", "separate"}, default="shared"
+        One coefficient a centre, whose model is the gradient of a potential
+        (:meth:`log_density`) and costs the same in any dimension; or one for each
+        centre and feature.
+    cv : int, default=5
+        Number of folds.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the draw of centres and folds. The default gives the same model for
+        the same data, every time.
+    n_jobs : int or None, default=None
+        Threads; None and -1 use every core. The result does not depend on it.
+    verbose : int, default=0
+        Print what was chosen.
+
+    Attributes
+    ----------
+    centers_ : ndarray of shape (n_centers, n_features)
+        Centres of the Gaussians.
+    coef_ : ndarray of shape (n_centers,) or (n_features, n_centers)
+        Shared or separate coefficients.
+    bandwidth_ : ndarray of shape (n_features,)
+        Width for each feature; infinite for a constant feature, which is not in
+        the model.
+    alpha_ : float
+        Penalty.
+    cv_results_ : dict of ndarray
+        ``bandwidth`` (n_widths, n_features), ``alpha`` (n_alphas,),
+        ``mean_test_loss`` and ``std_test_loss`` (n_widths, n_alphas),
+        ``n_neighbors`` (n_widths,): rows within reach of the median centre, and
+        ``allowed`` (n_widths,): whether those were enough. Empty when nothing was
+        to be chosen.
+    moments_ : Moments
+        The sums over all rows that the coefficients were solved from.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    See Also
+    --------
+    KernelDensityGradient : the same through a kernel density estimate.
+    ModeClustering : clusters, by climbing the gradient.
+
+    References
+    ----------
+    Sasaki, Hyvärinen, Sugiyama: Clustering via mode seeking by direct estimation of
+    the gradient of a log-density. ECML PKDD 2014.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from modeseek import LogDensityGradient
+    >>> X = np.random.default_rng(0).standard_normal((2000, 2))
+    >>> model = LogDensityGradient().fit(X)
+    >>> model.gradient([[1.0, 0.0], [0.0, -2.0]]).round(1)  # the truth is -x
+    array([[-1. , -0.1],
+           [ 0. ,  2.2]])
+    """
+
+    centers_: Floats
+    coef_: Floats
+    bandwidth_: Floats
+    alpha_: float
+    cv_results_: dict[str, NDArray[Any]]
+    moments_: Moments
+
+    def __init__(
+        self,
+        n_centers: int | str = "auto",
+        *,
+        bandwidth: str | ArrayLike = "cv",
+        alpha: str | ArrayLike = "cv",
+        coefficients: str = "shared",
+        cv: int = 5,
+        random_state: int | np.random.RandomState | None = 0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_centers = n_centers
+        self.bandwidth = bandwidth
+        self.alpha = alpha
+        self.coefficients = coefficients
+        self.cv = cv
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(
+        self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Fit the gradient to rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight of k equals k copies of the row.
+
+        Returns
+        -------
+        self
+        """
+        jobs = check_jobs(self.n_jobs)
+        shared = check_choice("coefficients", self.coefficients, COEFFICIENTS)
+        rows = check_rows(self, X, reset=True)
+        weight = check_weights(sample_weight, len(rows))
+        sample = take_sample(rows, weight, jobs)
+        bandwidth, alpha = self._check_grid(sample.X.shape[1])
+        choosing = bandwidth is None or len(bandwidth) > 1 or len(alpha) > 1
+        rng = generator(self.random_state)
+
+        n_distinct = len(sample.ranking.first)
+        n_centers = self._count_centers(n_distinct // 2 if choosing else n_distinct)
+        drawn = draw_centers(sample.ranking, n_centers, rng)
+        frame = frame_from_centers(sample.X[drawn].astype(np.float64))
+        check_within_reach(frame, sample.X)
+        problem = Problem(
+            enter=lambda part: frame.enter(sample.X[part]),
+            n_rows=len(sample.X),
+            centers=frame.enter(sample.X[drawn]),
+            shared=shared == "shared",
+            weight=sample.weight,
+            n_jobs=jobs,
+        )
+        if choosing:
+            n_folds = check_integer("cv", self.cv, least=2)
+            fold, n_folds = deal_folds(sample.ranking, drawn, n_folds, rng)
+            problem = problem._replace(fold=fold, n_folds=n_folds)
+        self._select(problem, frame, sample.constant, bandwidth, alpha)
+        return self
+
+    def _check_grid(self, d: int) -> tuple[Floats | None, Floats]:
+        """Return candidate widths (None: choose them) and penalties as arrays."""
+        alpha = ALPHAS
+        if not is_word(self.alpha, "cv"):
+            alpha = np.sort(
+                np.atleast_1d(check_candidates("alpha", self.alpha, (0, 1)))
+            )
+        if is_word(self.bandwidth, "cv"):
+            return None, alpha
+        return check_widths(self.bandwidth, d), alpha
+
+    def _count_centers(self, most: int) -> int:
+        """Resolve ``n_centers``; ``most`` leaves rows to judge the candidates."""
+        most = max(1, most)
+        if is_word(self.n_centers, "auto"):
+            return min(AUTO_CENTERS, most)
+        wanted = check_integer("n_centers", self.n_centers, least=1)
+        if wanted > most:
+            warnings.warn(
+                f"n_centers={wanted} is more than the distinct rows allow: {most} are "
+                "used. While widths and penalties are being chosen, at least half of "
+                "the distinct rows are kept to judge them.",
+                UserWarning,
+                stacklevel=3,
+            )
+        return min(wanted, most)
+
+    def _select(
+        self,
+        problem: Problem,
+        frame: Frame,
+        constant: NDArray[np.bool_],
+        bandwidth: Floats | None,
+        alpha: Floats,
+    ) -> None:
+        """Choose width and penalty, solve, and store the model."""
+        if bandwidth is None:
+            typical = np.where(constant, np.inf, typical_distance(problem.centers))
+            selection = search_default(problem, typical, alpha)
+        else:
+            candidates = np.where(constant, np.inf, bandwidth / frame.unit)
+            selection = search(problem, candidates, alpha)
+        scores, (i, j) = selection.scores, selection.scores.winner()
+        widths = scores.widths[i]
+        theta = ridge(selection.moments, task_scales(widths, problem.shared), alpha[j])
+
+        self._origin, self._unit = frame
+        self.centers_ = frame.leave(problem.centers)
+        self.coef_ = theta[0] if problem.shared else theta
+        self.bandwidth_ = widths * frame.unit
+        self.alpha_ = float(alpha[j])
+        self.moments_ = selection.moments
+        self.cv_results_ = {}
+        if problem.n_folds:
+            self.cv_results_ = {
+                "bandwidth": scores.widths * frame.unit,
+                "alpha": alpha,
+                "mean_test_loss": scores.loss / frame.unit**2,
+                "std_test_loss": scores.deviation / frame.unit**2,
+                "n_neighbors": scores.neighbors,
+                "allowed": scores.allowed,
+            }
+            self._warn_at_edges(scores, i, j)
+        if self.verbose:
+            print(
+                f"[LogDensityGradient] {len(self.centers_)} centres, alpha "
+                f"{self.alpha_:.3g}, bandwidth {np.unique(self.bandwidth_)}"
+            )
+
+    def _warn_at_edges(self, scores: Scores, i: int, j: int) -> None:
+        """Warn where the winner lies on an edge that more candidates would move.
+
+        The widest default width is no such edge: there the model is all but Gaussian.
+        """
+        last_width, last_alpha = (n - 1 for n in scores.loss.shape)
+        edges: dict[str, tuple[int, ...]] = {"bandwidth": (), "alpha": ()}
+        if is_word(self.bandwidth, "cv"):
+            edges["bandwidth"] = (last_width,)
+        elif np.ndim(self.bandwidth) == 1 and last_width > 0:
+            edges["bandwidth"] = (0, last_width)
+        if not is_word(self.alpha, "cv") and last_alpha > 0:
+            edges["alpha"] = (0, last_alpha)
+        for (name, edge), winner in zip(edges.items(), (i, j), strict=True):
+            if winner in edge:
+                warnings.warn(
+                    f"The chosen {name} is the first or last of its candidates; a "
+                    "better one may lie beyond. Widen the candidates, or see "
+                    "cv_results_.",
+                    UserWarning,
+                    stacklevel=4,
+                )
+
+    def _field(self) -> Field:
+        frame = self._frame()
+        C, widths = frame.enter(self.centers_), self.bandwidth_ / frame.unit
+        if self.coefficients == "shared":
+            return PotentialField(C, widths, self.coef_)
+        return SeparateField(C, widths, self.coef_)
+
+    @available_if(_has_potential)
+    def log_density(self, X: ArrayLike) -> Floats:
+        """Log-density at every row, up to one constant for all rows.
+
+        Available with shared coefficients: separate ones have no potential.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        Z, field = self._enter(X), self._field()
+        return self._over_rows(Z, len(field.centers), lambda A: field.evaluate(A).value)

@@ -1,0 +1,254 @@
+"""KernelDensityGradient: the gradient of a Gaussian kernel density estimate."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from modeseek.basis import gaussians, squared_distances
+from modeseek.blocks import chunk_slices, map_blocks
+from modeseek.field import KernelField
+from modeseek.frame import Floats, frame_from_centers, typical_distance
+from modeseek.gradient import GradientEstimator
+from modeseek.sampling import (
+    Integers,
+    deal_folds,
+    draw_centers,
+    generator,
+    take_sample,
+)
+from modeseek.validation import (
+    check_integer,
+    check_jobs,
+    check_rows,
+    check_weights,
+    check_widths,
+    check_within_reach,
+    is_word,
+)
+
+#: Default widths, in typical distances between rows: 2^(k/2).
+WIDEST, NARROWEST = 2, -12
+
+#: Rows from which the typical distance is taken.
+PILOT_ROWS = 500
+
+
+class KernelDensityGradient(GradientEstimator):
+    r"""Gradient of the log of a Gaussian kernel density estimate.
+
+    The two-step way to a log-density gradient: a density estimate with a kernel on
+    every row, its width chosen by cross-validated likelihood, then the gradient of its
+    logarithm. Climbing it is the Gaussian mean shift. It is the baseline of
+    :class:`LogDensityGradient` and has its interface.
+
+    Parameters
+    ----------
+    bandwidth : "cv", float or array-like, default="cv"
+        Width of the kernels, in the unit of the data: chosen by likelihood among
+        multiples of the typical distance between rows; a number; a list of
+        candidates; or an array of shape (n_candidates, n_features) with a width
+        for each feature.
+    cv : int, default=5
+        Number of folds.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the folds.
+    n_jobs : int or None, default=None
+        Threads; None and -1 use every core. The result does not depend on it.
+    verbose : int, default=0
+        Print what was chosen.
+
+    Attributes
+    ----------
+    centers_ : ndarray of shape (n_centers, n_features)
+        The distinct rows.
+    coef_ : ndarray of shape (n_centers,)
+        Their share of the weight; sums to 1.
+    bandwidth_ : ndarray of shape (n_features,)
+        Width for each feature; infinite for a constant feature.
+    cv_results_ : dict of ndarray
+        ``bandwidth`` (n_widths, n_features) and ``mean_test_log_likelihood``
+        (n_widths,). Empty when nothing was to be chosen.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    See Also
+    --------
+    LogDensityGradient : estimates the gradient directly.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from modeseek import KernelDensityGradient
+    >>> X = np.random.default_rng(0).standard_normal((2000, 1))
+    >>> model = KernelDensityGradient().fit(X)
+    >>> model.log_density([[1.0]]).round(1)  # the truth is -1.419
+    array([-1.4])
+    """
+
+    centers_: Floats
+    coef_: Floats
+    bandwidth_: Floats
+    cv_results_: dict[str, NDArray[Any]]
+
+    def __init__(
+        self,
+        bandwidth: str | ArrayLike = "cv",
+        *,
+        cv: int = 5,
+        random_state: int | np.random.RandomState | None = 0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.bandwidth = bandwidth
+        self.cv = cv
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(
+        self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Fit the density estimate to rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight of k equals k copies of the row.
+
+        Returns
+        -------
+        self
+        """
+        jobs = check_jobs(self.n_jobs)
+        rows = check_rows(self, X, reset=True)
+        weight = check_weights(sample_weight, len(rows))
+        sample = take_sample(rows, weight, jobs)
+        ranking, rng = sample.ranking, generator(self.random_state)
+        n_distinct, d = len(ranking.first), rows.shape[1]
+        pilot = draw_centers(ranking, min(PILOT_ROWS, n_distinct), rng)
+        frame = frame_from_centers(sample.X[pilot].astype(np.float64))
+        check_within_reach(frame, sample.X)
+
+        C = frame.enter(sample.X[ranking.first])
+        share = np.bincount(ranking.rank, weights=sample.weight).astype(np.float64)
+        share /= share.sum()
+        candidates = self._candidates(
+            d, typical_distance(frame.enter(sample.X[pilot])), frame.unit
+        )
+        candidates = np.where(sample.constant, np.inf, candidates)
+        self.cv_results_ = {}
+        best = 0
+        if len(candidates) > 1:
+            n_folds = check_integer("cv", self.cv, least=2)
+            none = np.empty(0, dtype=np.intp)
+            fold, _ = deal_folds(ranking, none, n_folds, rng)
+            likelihood = _hold_out_likelihood(
+                C, share, fold[ranking.first], candidates, jobs
+            ) - (~sample.constant).sum() * np.log(frame.unit)
+            best = int(np.argmax(likelihood))
+            self.cv_results_ = {
+                "bandwidth": candidates * frame.unit,
+                "mean_test_log_likelihood": likelihood,
+            }
+        self._origin, self._unit = frame
+        self.centers_ = frame.leave(C)
+        self.coef_ = share
+        self.bandwidth_ = candidates[best] * frame.unit
+        if self.verbose:
+            print(f"[KernelDensityGradient] bandwidth {np.unique(self.bandwidth_)}")
+        return self
+
+    def _candidates(self, d: int, typical: float, unit: float) -> Floats:
+        """Candidate widths in the frame, shape (n_widths, d), widest first."""
+        if is_word(self.bandwidth, "cv"):
+            grid = typical * np.sqrt(2.0) ** np.arange(WIDEST, NARROWEST - 1, -1)
+            return np.repeat(grid[:, None], d, axis=1)
+        widths = check_widths(self.bandwidth, d) / unit
+        return widths[np.argsort(-widths[:, 0], kind="stable")]
+
+    def _field(self) -> KernelField:
+        frame = self._frame()
+        return KernelField(
+            frame.enter(self.centers_), self.bandwidth_ / frame.unit, np.log(self.coef_)
+        )
+
+    def log_density(self, X: ArrayLike) -> Floats:
+        """Log-density at every row; constant features count nothing.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        Z, field = self._enter(X), self._field()
+        value = self._over_rows(
+            Z, len(field.centers), lambda A: field.evaluate(A).value
+        )
+        widths = self.bandwidth_[np.isfinite(self.bandwidth_)]
+        return np.asarray(value - np.log(np.sqrt(2.0 * np.pi) * widths).sum())
+
+
+def _hold_out_likelihood(
+    C: Floats, share: Floats, fold: Integers, candidates: Floats, n_jobs: int | None
+) -> Floats:
+    """Mean log-density of every row under the kernels of the other folds.
+
+    Parameters
+    ----------
+    C : ndarray of shape (b, d)
+    share : ndarray of shape (b,)
+    fold : ndarray of shape (b,)
+    candidates : ndarray of shape (n_widths, d)
+        Widest first where they differ by a factor only.
+    n_jobs : int or None
+
+    Returns
+    -------
+    ndarray of shape (n_widths,)
+    """
+    finite = np.isfinite(candidates[0])
+    reference = candidates[0]
+    factors = candidates[:, finite] / reference[finite]
+    if (factors == factors[:, :1]).all():
+        families = [(reference, factors[:, 0])]
+    else:
+        families = [(widths, np.ones(1)) for widths in candidates]
+    other_share = 1.0 - np.bincount(fold, weights=share)[fold]
+
+    def kernel(rows: slice) -> Floats:
+        block = np.arange(len(C))[rows]
+        total = np.zeros(len(candidates))
+        for chunk in chunk_slices(len(block), len(C)):
+            r = block[chunk]
+            logs = [_log_sums(C, share, fold, r, *family) for family in families]
+            log_density = np.concatenate(logs) - np.log(other_share[r])
+            total += log_density @ share[r]
+        return total
+
+    total = sum(map_blocks(kernel, len(C), n_jobs=n_jobs, size=1024))
+    return np.asarray(total - np.log(np.sqrt(2 * np.pi) * candidates[:, finite]).sum(1))
+
+
+def _log_sums(
+    C: Floats,
+    share: Floats,
+    fold: Integers,
+    rows: Integers,
+    widths: Floats,
+    scales: Floats,
+) -> Floats:
+    """Log of the kernel sums of other folds at rows, shape (n_scales, m)."""
+    D = squared_distances(C[rows], C, 1.0 / widths)
+    D[fold[rows][:, None] == fold] = np.inf
+    smallest = D.min(axis=1, keepdims=True)
+    D -= smallest
+    sums = np.array([P @ share for P in gaussians(D, scales)])
+    return np.asarray(np.log(sums) - 0.5 * smallest[:, 0] / scales[:, None] ** 2)

@@ -1,0 +1,221 @@
+r"""Moments: the sums over rows from which every model of a width follows.
+
+For coefficients shared by all features (one task) and for separate ones (a task j
+per feature), with rows weighted by w,
+
+.. math::
+    G = \sum_z w \sum_j \psi_j(z) \psi_j(z)^T, \quad
+    h = \sum_z w \sum_j \partial_j \psi_j(z); \qquad
+    G_j = \sum_z w\, \psi_j(z) \psi_j(z)^T, \quad
+    h_j = \sum_z w\, \partial_j \psi_j(z).
+
+They are sums, so they add over blocks, chunks, files and partitions, and the
+training moments of a fold are the total less the fold's.
+
+The shared model needs distances only. With E the distances weighted by 1 / l^4,
+(c_i - z).(c_k - z) weighted by 1 / l^4 is (E_i + E_k - CE_ik) / 2, CE being the
+distances between the centres, so P = phi and Q = E * P give
+
+    G = (Q'P + P'Q - CE * P'P) / 2,    h = sum Q - (sum_j 1 / l_j^2) sum P:
+
+two matrix products, and no loop over features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from modeseek.basis import gaussians, inverse_square, squared_distances
+from modeseek.blocks import chunk_slices, map_blocks
+from modeseek.frame import Floats
+from modeseek.sampling import Integers
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Sums of a block of rows; the leading axes are width, fold and task."""
+
+    G: Floats  # (..., tasks, b, b)
+    h: Floats  # (..., tasks, b)
+    count: Floats  # (..., b) sum of w phi_i: how many rows centre i reaches
+    weight: Floats  # (...) sum of w
+
+    def arrays(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return the four sums."""
+        return self.G, self.h, self.count, self.weight
+
+    def __add__(self, other: Moments) -> Moments:
+        """Add the sums of two sets of rows."""
+        return Moments(*map(np.add, self.arrays(), other.arrays()))
+
+    def __sub__(self, other: Moments) -> Moments:
+        """Take the sums of a part away."""
+        return Moments(*map(np.subtract, self.arrays(), other.arrays()))
+
+    def __getitem__(self, index: int | tuple[int, ...]) -> Moments:
+        """Pick along the leading axes."""
+        return Moments(*(sums[index] for sums in self.arrays()))
+
+    def total(self) -> Moments:
+        """Sum over folds, the second axis."""
+        return Moments(*(sums.sum(axis=1) for sums in self.arrays()))
+
+    def mean(self) -> tuple[Floats, Floats]:
+        """Return G and h per unit of weight, as the paper defines them."""
+        weight = np.asarray(self.weight)
+        return self.G / weight[..., None, None, None], self.h / weight[..., None, None]
+
+
+def task_scales(widths: Floats, shared: bool) -> Floats:
+    """Scale of G for every task: the ridge is relative to it.
+
+    For the shared model it is the mean of 1 / l^2 over the features in the model,
+    1 / sigma^2 when there is one width; for separate coefficients 1 / l_j^2 (1 for a
+    feature that is not in the model, whose moments vanish).
+
+    Parameters
+    ----------
+    widths : ndarray of shape (..., d)
+    shared : bool
+
+    Returns
+    -------
+    ndarray of shape (..., tasks)
+    """
+    inverse = inverse_square(widths)
+    if shared:
+        active = np.maximum(1, np.isfinite(widths).sum(axis=-1, keepdims=True))
+        return np.asarray(inverse.sum(axis=-1, keepdims=True) / active)
+    return np.where(inverse > 0, inverse, 1.0)
+
+
+class Problem(NamedTuple):
+    """Rows in the frame, their folds and weights, and the model's centres."""
+
+    enter: Callable[[slice], Floats]  # rows of the data -> rows of the frame
+    n_rows: int
+    centers: Floats  # (b, d)
+    shared: bool
+    fold: Integers | None = None  # (n,) up to and including n_folds
+    n_folds: int = 0
+    weight: Floats | None = None  # (n,)
+    n_jobs: int | None = None
+
+
+def compute_moments(problem: Problem, widths: Floats, scales: Floats) -> Moments:
+    """Moments of all rows for several widths and every fold, in one pass.
+
+    Parameters
+    ----------
+    problem : Problem
+    widths : ndarray of shape (d,)
+        Widths at scale 1.
+    scales : ndarray of shape (s,)
+        Descending factors of the widths.
+
+    Returns
+    -------
+    Moments
+        With leading axes (s, n_folds + 1).
+    """
+    C, n_folds, weight = problem.centers, problem.n_folds, problem.weight
+    add_rows = _add_shared if problem.shared else _add_separate
+    n_tasks = 1 if problem.shared else len(widths)
+
+    def kernel(rows: slice) -> Moments:
+        Z, w = problem.enter(rows), None if weight is None else weight[rows]
+        fold = problem.fold
+        f = np.zeros(len(Z), dtype=np.intp) if fold is None else fold[rows]
+        order = np.argsort(f, kind="stable")
+        bounds = np.searchsorted(f[order], np.arange(n_folds + 2))
+        sums = _zeros(len(scales), n_folds + 1, n_tasks, len(C))
+        for k in range(n_folds + 1):
+            part = order[bounds[k] : bounds[k + 1]]
+            for chunk in chunk_slices(len(part), len(C)):
+                r = part[chunk]
+                add_rows(sums, k, Z[r], None if w is None else w[r], C, widths, scales)
+        return sums
+
+    blocks = map_blocks(kernel, problem.n_rows, n_jobs=problem.n_jobs)
+    return _sum_in_place(blocks)
+
+
+def _zeros(n_scales: int, n_folds: int, n_tasks: int, b: int) -> Moments:
+    lead = (n_scales, n_folds)
+    return Moments(
+        np.zeros((*lead, n_tasks, b, b)),
+        np.zeros((*lead, n_tasks, b)),
+        np.zeros((*lead, b)),
+        np.zeros(lead),
+    )
+
+
+def _sum_in_place(blocks: Iterator[Moments]) -> Moments:
+    total = next(blocks)
+    for block in blocks:
+        for sums, more in zip(total.arrays(), block.arrays(), strict=True):
+            sums += more
+    return total
+
+
+def _weigh(A: Floats, w: Floats | None) -> Floats:
+    return A if w is None else A * w[:, None]
+
+
+def _add_shared(
+    sums: Moments,
+    k: int,
+    Z: Floats,
+    w: Floats | None,
+    C: Floats,
+    widths: Floats,
+    scales: Floats,
+) -> None:
+    """Add rows of fold ``k`` for coefficients shared by the features."""
+    b = len(C)
+    D = squared_distances(Z, C, 1.0 / widths)
+    precision = inverse_square(widths)
+    E = squared_distances(Z, C, precision)
+    CE = squared_distances(C, C, precision)
+    QP = np.empty((len(Z), 2 * b))
+    for s, (scale, P) in enumerate(zip(scales, gaussians(D, scales), strict=True)):
+        np.multiply(E, P, out=QP[:, :b])
+        QP[:, b:] = P
+        WP = _weigh(P, w)
+        products = QP.T @ WP  # (2b, b): Q'P above P'P
+        QtP, PtP = products[:b], products[b:]
+        sums.G[s, k, 0] += (QtP + QtP.T - CE * PtP) * (0.5 / scale**4)
+        sum_P = WP.sum(axis=0)
+        sum_Q = np.einsum("ij,ij->j", E, WP)
+        sums.h[s, k, 0] += sum_Q / scale**4 - sum_P * (precision.sum() / scale**2)
+        sums.count[s, k] += sum_P
+    sums.weight[:, k] += len(Z) if w is None else w.sum()
+
+
+def _add_separate(
+    sums: Moments,
+    k: int,
+    Z: Floats,
+    w: Floats | None,
+    C: Floats,
+    widths: Floats,
+    scales: Floats,
+) -> None:
+    """Add rows of fold ``k`` for coefficients of each feature."""
+    D = squared_distances(Z, C, 1.0 / widths)
+    precision = inverse_square(widths)
+    for s, (scale, P) in enumerate(zip(scales, gaussians(D, scales), strict=True)):
+        WP = _weigh(P, w)
+        sum_P = WP.sum(axis=0)
+        for j, inverse in enumerate(precision / scale**2):
+            steps = (C[:, j] - Z[:, j, None]) * inverse
+            psi = steps * P
+            w_psi = _weigh(psi, w)
+            sums.G[s, k, j] += psi.T @ w_psi
+            sums.h[s, k, j] += np.einsum("ij,ij->j", steps, w_psi) - sum_P * inverse
+        sums.count[s, k] += sum_P
+    sums.weight[:, k] += len(Z) if w is None else w.sum()

@@ -1,0 +1,181 @@
+"""Which rows become centres and which fold judges a row, whatever their order.
+
+Rows are sorted by their distance from the mean; centres are drawn and folds dealt
+along that order. It does not change when rows are permuted, cut into chunks,
+shifted, rotated or measured in another unit, nor when copies of a row are replaced
+by a weight; distances are taken in single precision, so ``float32`` and ``float64``
+copies of the same data agree as well.
+
+Equal rows share one rank: they are one centre and sit in one fold. Rows that became
+centres judge no model (they are put in the fold past the last one, which only
+trains): a centre sees itself at distance zero, which rewards narrow kernels without
+bound.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from modeseek.blocks import map_blocks
+from modeseek.frame import Floats
+
+Integers = NDArray[np.intp]
+
+
+class Ranking(NamedTuple):
+    """Distinct rows in the order of their distance from the mean."""
+
+    rank: Integers  # (n,) rank of each row; equal rows share theirs
+    first: Integers  # (n_distinct,) a row of each rank
+
+
+class Sample(NamedTuple):
+    """Rows of positive weight, ranked."""
+
+    X: NDArray[np.floating]  # (n, d)
+    weight: Floats | None  # (n,)
+    ranking: Ranking
+    constant: NDArray[np.bool_]  # (d,) features with one value
+
+
+def take_sample(
+    X: NDArray[np.floating], weight: Floats | None, n_jobs: int | None
+) -> Sample:
+    """Drop rows of weight zero, rank the others, find constant features.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    weight : ndarray of shape (n_samples,), optional
+    n_jobs : int or None
+
+    Returns
+    -------
+    Sample
+    """
+    if weight is not None and not weight.all():
+        X, weight = X[weight > 0], weight[weight > 0]
+    ranking = rank_rows(X, n_jobs)
+    if len(ranking.first) < 2:
+        raise ValueError(
+            "All rows of X are equal (or have weight zero): there is no density to "
+            "estimate. At least two distinct rows are needed."
+        )
+    return Sample(X, weight, ranking, X.min(axis=0) == X.max(axis=0))
+
+
+def generator(random_state: int | np.random.RandomState | None) -> np.random.Generator:
+    """Make a generator from what scikit-learn accepts as ``random_state``."""
+    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+    return np.random.default_rng(seed)
+
+
+def rank_rows(X: NDArray[np.floating], n_jobs: int | None = None) -> Ranking:
+    """Rank rows by their distance from the mean; ties by content.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    n_jobs : int or None
+
+    Returns
+    -------
+    Ranking
+    """
+    n = len(X)
+    largest = max(map_blocks(lambda rows: np.abs(X[rows]).max(), n, n_jobs=n_jobs))
+    scale = np.exp2(np.floor(np.log2(largest))) if largest > 0 else 1.0
+
+    def single(rows: slice) -> Floats:
+        return (X[rows] / scale).astype(np.float32).astype(np.float64)
+
+    total = sum(map_blocks(lambda rows: single(rows).sum(axis=0), n, n_jobs=n_jobs))
+    mean = total / n
+
+    def squared_distance(rows: slice) -> Floats:
+        difference = single(rows) - mean
+        return np.asarray(np.einsum("ij,ij->i", difference, difference))
+
+    position = np.concatenate(list(map_blocks(squared_distance, n, n_jobs=n_jobs)))
+    order = np.argsort(position, kind="stable")
+    order, is_new = _settle_ties(X, position, order)
+    rank = np.empty(n, dtype=np.intp)
+    rank[order] = np.cumsum(is_new) - 1
+    return Ranking(rank, order[is_new])
+
+
+def _settle_ties(
+    X: NDArray[np.floating], position: Floats, order: Integers
+) -> tuple[Integers, NDArray[np.bool_]]:
+    """Sort rows at one position by content and flag the first of equal rows."""
+    same = position[order[1:]] == position[order[:-1]]
+    is_new = np.ones(len(order), dtype=bool)
+    if same.any():
+        tied = np.zeros(len(order), dtype=bool)
+        tied[1:] |= same
+        tied[:-1] |= same
+        rows = order[tied]
+        keys = (*X[rows].T[::-1], position[rows])  # the last key sorts first
+        order = order.copy()
+        order[tied] = rows[np.lexsort(keys)]
+        later = np.flatnonzero(same) + 1
+        is_new[later] = (X[order[later]] != X[order[later - 1]]).any(axis=1)
+    return order, is_new
+
+
+def draw_centers(
+    ranking: Ranking, n_centers: int, rng: np.random.Generator
+) -> Integers:
+    """Draw one row from each of ``n_centers`` equal strata of the ranking.
+
+    Parameters
+    ----------
+    ranking : Ranking
+    n_centers : int
+        At most the number of distinct rows.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of shape (n_centers,)
+        Row numbers.
+    """
+    edges = np.arange(n_centers + 1) * len(ranking.first) // n_centers
+    return ranking.first[rng.integers(edges[:-1], edges[1:])]
+
+
+def deal_folds(
+    ranking: Ranking, centers: Integers, n_folds: int, rng: np.random.Generator
+) -> tuple[Integers, int]:
+    """Deal the distinct rows that are no centres to folds of equal size.
+
+    Parameters
+    ----------
+    ranking : Ranking
+    centers : ndarray of int
+        Rows drawn as centres; they and their copies only train.
+    n_folds : int
+        Folds wanted; fewer when fewer rows are left to judge.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    fold : ndarray of shape (n_samples,)
+        0 to n_folds - 1; n_folds for rows that only train.
+    n_folds : int
+    """
+    n_distinct = len(ranking.first)
+    judges = np.ones(n_distinct, dtype=bool)
+    judges[ranking.rank[centers]] = False
+    n_judges = int(judges.sum())
+    n_folds = min(n_folds, n_judges)
+    fold_of_rank = np.full(n_distinct, n_folds, dtype=np.intp)
+    if n_folds:
+        n_deals = -(-n_judges // n_folds)
+        deals = np.tile(np.arange(n_folds), (n_deals, 1))
+        fold_of_rank[judges] = rng.permuted(deals, axis=1).ravel()[:n_judges]
+    return fold_of_rank[ranking.rank], n_folds
