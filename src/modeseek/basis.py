@@ -68,4 +68,4 @@ def gaussians(D: Floats, scales: Floats) -> Iterator[Floats]:
 
 def inverse_square(widths: Floats) -> Floats:
     """Return 1 / l^2, and 0 for an infinite width."""
-    return 1.0 / np.square(widths)
+    return np.square(1.0 / widths)

@@ -53,7 +53,7 @@ class SphericalMixture(NamedTuple):
         """Log of weight times density of each component, shape (n, k)."""
         d = self.means.shape[1]
         D = squared_distances(X, self.means, np.ones(d))
-        return np.log(self.weights) - 0.5 * D - 0.5 * d * np.log(2.0 * np.pi)
+        return np.asarray(np.log(self.weights) - 0.5 * (D + d * np.log(2.0 * np.pi)))
 
     def log_density(self, X: ArrayLike) -> Floats:
         """True log-density, shape (n_samples,)."""

@@ -44,7 +44,7 @@ class Evaluation(NamedTuple):
     """
 
     value: Floats | None  # (m,) potential, up to its constant
-    rounding: Floats | None  # (m,) what rounding may change of the value
+    size: Floats  # (m,) of the terms it sums: the scale of rounding and of zero
     pull: Floats  # (m, d)
     mass: Floats  # (m, 1) or (m, d)
     bound: Floats  # (m, 1) or (m, d)
@@ -86,6 +86,11 @@ class Field(Protocol):
         """Width of each feature, shape (d,)."""
         ...
 
+    @property
+    def saturates(self) -> bool:
+        """Whether the potential levels off far from every centre."""
+        ...
+
     def evaluate(self, Z: Floats) -> Evaluation:
         """Evaluate everything a step needs."""
         ...
@@ -114,21 +119,13 @@ def _nearest_first(D: Floats) -> tuple[Floats, Floats, Floats]:
     return D, np.exp(-0.5 * smallest), np.sqrt(smallest[:, 0])
 
 
-def _values_and_excess(
-    Z: Floats, centers: Floats, widths: Floats
-) -> tuple[Floats, Floats]:
-    """Return phi and E - sum_j 1 / l_j^2, whose product is the Laplacian of phi."""
-    precision = inverse_square(widths)
-    P = np.exp(-0.5 * squared_distances(Z, centers, 1.0 / widths))
-    return P, squared_distances(Z, centers, precision) - precision.sum()
-
-
 class PotentialField(NamedTuple):
     """Shared coefficients: g is the gradient of f = sum_i theta_i phi_i."""
 
     centers: Floats  # (b, d)
     widths: Floats  # (d,)
     theta: Floats  # (b,)
+    saturates: bool = True
 
     def evaluate(self, Z: Floats) -> Evaluation:
         """Evaluate everything a step needs."""
@@ -146,7 +143,7 @@ class PotentialField(NamedTuple):
         size = factor * (2.0 * plus - mass)  # sum |theta| phi
         return Evaluation(
             value=(factor * mass)[:, 0],
-            rounding=64.0 * np.finfo(float).eps * size[:, 0] + np.finfo(float).tiny,
+            size=size[:, 0],
             pull=sums[:, 2:] - mass * Z,
             mass=mass,
             bound=np.maximum(bound, np.finfo(float).tiny),
@@ -166,8 +163,10 @@ class PotentialField(NamedTuple):
 
     def divergence(self, Z: Floats) -> Floats:
         """Laplacian of f, shape (m,)."""
-        P, excess = _values_and_excess(Z, self.centers, self.widths)
-        return np.asarray((P * excess) @ self.theta)
+        precision = inverse_square(self.widths)
+        P = np.exp(-0.5 * squared_distances(Z, self.centers, 1.0 / self.widths))
+        E = squared_distances(Z, self.centers, precision)
+        return np.asarray((P * (E - precision.sum())) @ self.theta)
 
 
 class SeparateField(NamedTuple):
@@ -176,6 +175,7 @@ class SeparateField(NamedTuple):
     centers: Floats  # (b, d)
     widths: Floats  # (d,)
     theta: Floats  # (d, b)
+    saturates: bool = True
 
     def evaluate(self, Z: Floats) -> Evaluation:
         """Evaluate everything a step needs."""
@@ -188,7 +188,7 @@ class SeparateField(NamedTuple):
         bound = factor * (P @ positive.T) + LARGEST_CURVATURE * minus
         return Evaluation(
             value=None,
-            rounding=None,
+            size=(factor * (P @ np.abs(self.theta).T)).max(axis=1),
             pull=P @ (self.theta.T * self.centers) - mass * Z,
             mass=mass,
             bound=np.maximum(bound, np.finfo(float).tiny),
@@ -224,6 +224,7 @@ class KernelField(NamedTuple):
     centers: Floats  # (b, d)
     widths: Floats  # (d,)
     log_weights: Floats  # (b,)
+    saturates: bool = False
 
     def _shares(self, Z: Floats) -> tuple[Floats, Floats, Floats]:
         """Share of each kernel in the density, the log-density, and distances."""
@@ -235,13 +236,17 @@ class KernelField(NamedTuple):
         total = P.sum(axis=1, keepdims=True)
         return P / total, (top + np.log(total))[:, 0], nearest
 
+    def log_density(self, Z: Floats) -> Floats:
+        """Log of the kernel sum, up to the kernel's own constant, shape (m,)."""
+        return self._shares(Z)[1]
+
     def evaluate(self, Z: Floats) -> Evaluation:
         """Evaluate everything a step needs."""
         P, value, nearest = self._shares(Z)
         one = np.ones((len(Z), 1))
         return Evaluation(
             value=value,
-            rounding=64.0 * np.finfo(float).eps * (1.0 + np.abs(value)),
+            size=1.0 + np.abs(value),
             pull=P @ self.centers - Z,
             mass=one,
             bound=one,
@@ -253,16 +258,15 @@ class KernelField(NamedTuple):
         """Hessian of the log-density, shape (m, d, d)."""
         precision = inverse_square(self.widths)
         P, _, _ = self._shares(Z)
-        steps = (self.centers - Z[:, None, :]) * precision
-        g = np.einsum("mb,mbi->mi", P, steps)
+        # Deviations from the mean centre: those from Z would cancel far away.
+        steps = (self.centers - (P @ self.centers)[:, None, :]) * precision
         H = np.einsum("mb,mbi,mbj->mij", P, steps, steps, optimize=True)
-        H -= g[:, :, None] * g[:, None, :]
         H -= np.diag(precision)
         return np.asarray(H)
 
     def divergence(self, Z: Floats) -> Floats:
         """Laplacian of the log-density, shape (m,)."""
-        _, excess = _values_and_excess(Z, self.centers, self.widths)
-        shares, _, _ = self._shares(Z)
-        g = gradient(self, self.evaluate(Z))
-        return np.asarray((shares * excess).sum(axis=1) - (g * g).sum(axis=1))
+        precision = inverse_square(self.widths)
+        P, _, _ = self._shares(Z)
+        E = squared_distances(P @ self.centers, self.centers, precision)
+        return np.asarray((P * E).sum(axis=1) - precision.sum())

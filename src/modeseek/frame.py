@@ -51,12 +51,15 @@ def frame_from_centers(C: Floats) -> Frame:
     # Halving before taking the median keeps sums of two huge values finite.
     origin = 2.0 * np.median(C / 2.0, axis=0)
     spread = C - origin
-    largest = np.abs(spread).max()
-    if largest == 0.0:
+    size = np.abs(spread).max(axis=1)
+    if not size.any():
         return Frame(origin, 1.0)
-    coarse = np.exp2(np.floor(np.log2(largest)))
-    typical = typical_distance(spread / coarse)
-    return Frame(origin, float(coarse * np.exp2(np.round(np.log2(typical)))))
+    # The middle size, not the largest: beside one far centre the squares of all other
+    # distances would underflow. The far ones need only stay finite.
+    coarse = float(np.exp2(np.floor(np.log2(np.median(size[size > 0])))))
+    reach = coarse * FARTHEST
+    typical = typical_distance(np.clip(spread, -reach, reach) / coarse)
+    return Frame(origin, coarse * float(np.exp2(np.round(np.log2(typical)))))
 
 
 def typical_distance(C: Floats) -> float:

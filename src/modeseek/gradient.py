@@ -16,16 +16,23 @@ from modeseek.field import Field, PotentialField, SeparateField, gradient
 from modeseek.frame import Floats, Frame, frame_from_centers, typical_distance
 from modeseek.moments import Moments, Problem, task_scales
 from modeseek.penalties import ridge
-from modeseek.sampling import deal_folds, draw_centers, generator, take_sample
+from modeseek.sampling import draw_centers, generator, make_folds, take_sample
 from modeseek.selection import Scores, search, search_default
+from modeseek.uncertainty import (
+    Influence,
+    potential_influence,
+    separate_influence,
+)
 from modeseek.validation import (
-    check_candidates,
+    check_alphas,
     check_choice,
+    check_folds,
     check_integer,
     check_jobs,
     check_rows,
     check_weights,
     check_widths,
+    check_widths_match,
     check_within_reach,
     is_word,
 )
@@ -51,6 +58,9 @@ class GradientEstimator(BaseEstimator):
         return Frame(self._origin, self._unit)
 
     def _field(self) -> Field:
+        raise NotImplementedError
+
+    def _influence(self, tops: Floats, bottoms: Floats) -> Influence:
         raise NotImplementedError
 
     def _enter(self, X: ArrayLike) -> Floats:
@@ -103,7 +113,7 @@ class GradientEstimator(BaseEstimator):
         """
         Z, field = self._enter(X), self._field()
         columns = len(field.centers) * Z.shape[1]
-        return self._over_rows(Z, columns, field.jacobian) / self._unit**2
+        return self._over_rows(Z, columns, field.jacobian) / self._unit / self._unit
 
     def score(
         self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
@@ -132,7 +142,8 @@ class GradientEstimator(BaseEstimator):
             return np.asarray((g**2).sum(axis=1) + 2.0 * field.divergence(A))
 
         losses = self._over_rows(Z, len(field.centers), loss)
-        return float(-np.average(losses, weights=weight) / self._unit**2)
+        mean = np.average(losses, weights=weight)
+        return float(-mean / self._unit / self._unit)
 
 
 COEFFICIENTS = ("shared", "separate")
@@ -167,8 +178,9 @@ class LogDensityGradient(GradientEstimator):
         One coefficient a centre, whose model is the gradient of a potential
         (:meth:`log_density`) and costs the same in any dimension; or one for each
         centre and feature.
-    cv : int, default=5
-        Number of folds.
+    cv : int, cross-validation generator or iterable of (train, test), default=5
+        Number of folds; or splits, whose test rows must not overlap and which train
+        on all other rows. Rows drawn as centres only train.
     random_state : int, RandomState instance or None, default=0
         Seed of the draw of centres and folds. The default gives the same model for
         the same data, every time.
@@ -234,7 +246,7 @@ class LogDensityGradient(GradientEstimator):
         bandwidth: str | ArrayLike = "cv",
         alpha: str | ArrayLike = "cv",
         coefficients: str = "shared",
-        cv: int = 5,
+        cv: Any = 5,
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -276,8 +288,17 @@ class LogDensityGradient(GradientEstimator):
         n_distinct = len(sample.ranking.first)
         n_centers = self._count_centers(n_distinct // 2 if choosing else n_distinct)
         drawn = draw_centers(sample.ranking, n_centers, rng)
-        frame = frame_from_centers(sample.X[drawn].astype(np.float64))
-        check_within_reach(frame, sample.X)
+        # A single centre has no distance to another: rows stand in for centres.
+        pilot = drawn
+        if n_centers == 1:
+            pilot = draw_centers(sample.ranking, min(AUTO_CENTERS, n_distinct), rng)
+        frame = frame_from_centers(sample.X[pilot].astype(np.float64))
+        check_within_reach(frame, sample.X, sample.row)
+        pilot_rows = frame.enter(sample.X[pilot])
+        typical = np.where(sample.constant, np.inf, typical_distance(pilot_rows))
+        if bandwidth is not None:
+            bandwidth = np.where(sample.constant, np.inf, bandwidth / frame.unit)
+            check_widths_match(bandwidth, pilot_rows)
         problem = Problem(
             enter=lambda part: frame.enter(sample.X[part]),
             n_rows=len(sample.X),
@@ -287,19 +308,17 @@ class LogDensityGradient(GradientEstimator):
             n_jobs=jobs,
         )
         if choosing:
-            n_folds = check_integer("cv", self.cv, least=2)
-            fold, n_folds = deal_folds(sample.ranking, drawn, n_folds, rng)
+            folds = check_folds(self.cv, len(rows))
+            fold, n_folds = make_folds(sample, drawn, folds, rng)
             problem = problem._replace(fold=fold, n_folds=n_folds)
-        self._select(problem, frame, sample.constant, bandwidth, alpha)
+        self._select(problem, frame, typical, bandwidth, alpha)
         return self
 
     def _check_grid(self, d: int) -> tuple[Floats | None, Floats]:
         """Return candidate widths (None: choose them) and penalties as arrays."""
         alpha = ALPHAS
         if not is_word(self.alpha, "cv"):
-            alpha = np.sort(
-                np.atleast_1d(check_candidates("alpha", self.alpha, (0, 1)))
-            )
+            alpha = check_alphas(self.alpha)
         if is_word(self.bandwidth, "cv"):
             return None, alpha
         return check_widths(self.bandwidth, d), alpha
@@ -324,16 +343,14 @@ class LogDensityGradient(GradientEstimator):
         self,
         problem: Problem,
         frame: Frame,
-        constant: NDArray[np.bool_],
-        bandwidth: Floats | None,
+        typical: Floats,
+        candidates: Floats | None,
         alpha: Floats,
     ) -> None:
         """Choose width and penalty, solve, and store the model."""
-        if bandwidth is None:
-            typical = np.where(constant, np.inf, typical_distance(problem.centers))
+        if candidates is None:
             selection = search_default(problem, typical, alpha)
         else:
-            candidates = np.where(constant, np.inf, bandwidth / frame.unit)
             selection = search(problem, candidates, alpha)
         scores, (i, j) = selection.scores, selection.scores.winner()
         widths = scores.widths[i]
@@ -350,8 +367,8 @@ class LogDensityGradient(GradientEstimator):
             self.cv_results_ = {
                 "bandwidth": scores.widths * frame.unit,
                 "alpha": alpha,
-                "mean_test_loss": scores.loss / frame.unit**2,
-                "std_test_loss": scores.deviation / frame.unit**2,
+                "mean_test_loss": scores.loss / frame.unit / frame.unit,
+                "std_test_loss": scores.deviation / frame.unit / frame.unit,
                 "n_neighbors": scores.neighbors,
                 "allowed": scores.allowed,
             }
@@ -391,6 +408,17 @@ class LogDensityGradient(GradientEstimator):
         if self.coefficients == "shared":
             return PotentialField(C, widths, self.coef_)
         return SeparateField(C, widths, self.coef_)
+
+    def _influence(self, tops: Floats, bottoms: Floats) -> Influence:
+        """Influence of rows on differences of height, in the frame."""
+        field = self._field()
+        scales = task_scales(field.widths, isinstance(field, PotentialField))
+        ridge_term = self.alpha_ * scales[:, None, None] * np.eye(len(field.centers))
+        A = self.moments_.mean()[0] + ridge_term
+        if isinstance(field, PotentialField):
+            return potential_influence(field, A[0], tops, bottoms)
+        assert isinstance(field, SeparateField)
+        return separate_influence(field, A, tops, bottoms)
 
     @available_if(_has_potential)
     def log_density(self, X: ArrayLike) -> Floats:

@@ -14,17 +14,20 @@ from modeseek.frame import Floats, frame_from_centers, typical_distance
 from modeseek.gradient import GradientEstimator
 from modeseek.sampling import (
     Integers,
-    deal_folds,
+    Sample,
     draw_centers,
     generator,
+    make_folds,
     take_sample,
 )
+from modeseek.uncertainty import Influence, kernel_influence
 from modeseek.validation import (
-    check_integer,
+    check_folds,
     check_jobs,
     check_rows,
     check_weights,
     check_widths,
+    check_widths_match,
     check_within_reach,
     is_word,
 )
@@ -51,8 +54,9 @@ class KernelDensityGradient(GradientEstimator):
         multiples of the typical distance between rows; a number; a list of
         candidates; or an array of shape (n_candidates, n_features) with a width
         for each feature.
-    cv : int, default=5
-        Number of folds.
+    cv : int, cross-validation generator or iterable of (train, test), default=5
+        Number of folds; or splits, whose test rows must not overlap and which train
+        on all other rows.
     random_state : int, RandomState instance or None, default=0
         Seed of the folds.
     n_jobs : int or None, default=None
@@ -84,8 +88,8 @@ class KernelDensityGradient(GradientEstimator):
     >>> from modeseek import KernelDensityGradient
     >>> X = np.random.default_rng(0).standard_normal((2000, 1))
     >>> model = KernelDensityGradient().fit(X)
-    >>> model.log_density([[1.0]]).round(1)  # the truth is -1.419
-    array([-1.4])
+    >>> model.log_density([[0.0]]).round(2)  # the truth is -0.92
+    array([-0.99])
     """
 
     centers_: Floats
@@ -97,7 +101,7 @@ class KernelDensityGradient(GradientEstimator):
         self,
         bandwidth: str | ArrayLike = "cv",
         *,
-        cv: int = 5,
+        cv: Any = 5,
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -132,24 +136,22 @@ class KernelDensityGradient(GradientEstimator):
         n_distinct, d = len(ranking.first), rows.shape[1]
         pilot = draw_centers(ranking, min(PILOT_ROWS, n_distinct), rng)
         frame = frame_from_centers(sample.X[pilot].astype(np.float64))
-        check_within_reach(frame, sample.X)
+        check_within_reach(frame, sample.X, sample.row)
 
         C = frame.enter(sample.X[ranking.first])
         share = np.bincount(ranking.rank, weights=sample.weight).astype(np.float64)
         share /= share.sum()
-        candidates = self._candidates(
-            d, typical_distance(frame.enter(sample.X[pilot])), frame.unit
-        )
+        pilot_rows = frame.enter(sample.X[pilot])
+        candidates = self._candidates(d, typical_distance(pilot_rows), frame.unit)
         candidates = np.where(sample.constant, np.inf, candidates)
+        check_widths_match(candidates, pilot_rows)
         self.cv_results_ = {}
         best = 0
         if len(candidates) > 1:
-            n_folds = check_integer("cv", self.cv, least=2)
             none = np.empty(0, dtype=np.intp)
-            fold, _ = deal_folds(ranking, none, n_folds, rng)
-            likelihood = _hold_out_likelihood(
-                C, share, fold[ranking.first], candidates, jobs
-            ) - (~sample.constant).sum() * np.log(frame.unit)
+            folds = make_folds(sample, none, check_folds(self.cv, len(rows)), rng)
+            likelihood = _hold_out_likelihood(sample, C, *folds, candidates, jobs)
+            likelihood -= (~sample.constant).sum() * np.log(frame.unit)
             best = int(np.argmax(likelihood))
             self.cv_results_ = {
                 "bandwidth": candidates * frame.unit,
@@ -177,6 +179,9 @@ class KernelDensityGradient(GradientEstimator):
             frame.enter(self.centers_), self.bandwidth_ / frame.unit, np.log(self.coef_)
         )
 
+    def _influence(self, tops: Floats, bottoms: Floats) -> Influence:
+        return kernel_influence(self._field(), tops, bottoms)
+
     def log_density(self, X: ArrayLike) -> Floats:
         """Log-density at every row; constant features count nothing.
 
@@ -197,15 +202,23 @@ class KernelDensityGradient(GradientEstimator):
 
 
 def _hold_out_likelihood(
-    C: Floats, share: Floats, fold: Integers, candidates: Floats, n_jobs: int | None
+    sample: Sample,
+    C: Floats,
+    fold: Integers,
+    n_folds: int,
+    candidates: Floats,
+    n_jobs: int | None,
 ) -> Floats:
     """Mean log-density of every row under the kernels of the other folds.
 
     Parameters
     ----------
+    sample : Sample
     C : ndarray of shape (b, d)
-    share : ndarray of shape (b,)
-    fold : ndarray of shape (b,)
+        Its distinct rows, in the frame.
+    fold : ndarray of shape (n,)
+        Fold that each row judges; ``n_folds`` for rows that only train.
+    n_folds : int
     candidates : ndarray of shape (n_widths, d)
         Widest first where they differ by a factor only.
     n_jobs : int or None
@@ -221,25 +234,34 @@ def _hold_out_likelihood(
         families = [(reference, factors[:, 0])]
     else:
         families = [(widths, np.ones(1)) for widths in candidates]
-    other_share = 1.0 - np.bincount(fold, weights=share)[fold]
+    # Copies of a row are one kernel, unless given splits put them in several folds.
+    key, copy = np.unique(
+        sample.ranking.rank * (n_folds + 1) + fold, return_inverse=True
+    )
+    C, fold = C[key // (n_folds + 1)], key % (n_folds + 1)
+    weight = np.bincount(copy, weights=sample.weight).astype(np.float64)
+    by_fold = np.bincount(fold, weights=weight, minlength=n_folds + 1)
+    others = np.array([np.delete(by_fold, k).sum() for k in range(n_folds)])
+    judges = np.flatnonzero(fold < n_folds)
 
     def kernel(rows: slice) -> Floats:
-        block = np.arange(len(C))[rows]
+        block = judges[rows]
         total = np.zeros(len(candidates))
         for chunk in chunk_slices(len(block), len(C)):
             r = block[chunk]
-            logs = [_log_sums(C, share, fold, r, *family) for family in families]
-            log_density = np.concatenate(logs) - np.log(other_share[r])
-            total += log_density @ share[r]
+            logs = [_log_sums(C, weight, fold, r, *family) for family in families]
+            log_density = np.concatenate(logs) - np.log(others[fold[r]])
+            total += log_density @ weight[r]
         return total
 
-    total = sum(map_blocks(kernel, len(C), n_jobs=n_jobs, size=1024))
-    return np.asarray(total - np.log(np.sqrt(2 * np.pi) * candidates[:, finite]).sum(1))
+    total = sum(map_blocks(kernel, len(judges), n_jobs=n_jobs, size=1024))
+    constant = np.log(np.sqrt(2.0 * np.pi) * candidates[:, finite]).sum(axis=1)
+    return np.asarray(total / weight[judges].sum() - constant)
 
 
 def _log_sums(
     C: Floats,
-    share: Floats,
+    weight: Floats,
     fold: Integers,
     rows: Integers,
     widths: Floats,
@@ -250,5 +272,5 @@ def _log_sums(
     D[fold[rows][:, None] == fold] = np.inf
     smallest = D.min(axis=1, keepdims=True)
     D -= smallest
-    sums = np.array([P @ share for P in gaussians(D, scales)])
+    sums = np.array([P @ weight for P in gaussians(D, scales)])
     return np.asarray(np.log(sums) - 0.5 * smallest[:, 0] / scales[:, None] ** 2)

@@ -10,7 +10,7 @@ per feature), with rows weighted by w,
     h_j = \sum_z w\, \partial_j \psi_j(z).
 
 They are sums, so they add over blocks, chunks, files and partitions, and the
-training moments of a fold are the total less the fold's.
+training moments of a fold are the sum of all the others.
 
 The shared model needs distances only. With E the distances weighted by 1 / l^4,
 (c_i - z).(c_k - z) weighted by 1 / l^4 is (E_i + E_k - CE_ik) / 2, CE being the
@@ -52,10 +52,6 @@ class Moments:
         """Add the sums of two sets of rows."""
         return Moments(*map(np.add, self.arrays(), other.arrays()))
 
-    def __sub__(self, other: Moments) -> Moments:
-        """Take the sums of a part away."""
-        return Moments(*map(np.subtract, self.arrays(), other.arrays()))
-
     def __getitem__(self, index: int | tuple[int, ...]) -> Moments:
         """Pick along the leading axes."""
         return Moments(*(sums[index] for sums in self.arrays()))
@@ -63,6 +59,14 @@ class Moments:
     def total(self) -> Moments:
         """Sum over folds, the second axis."""
         return Moments(*(sums.sum(axis=1) for sums in self.arrays()))
+
+    def without(self, width: int, fold: int) -> Moments:
+        """Sum over all folds but one, for one width.
+
+        The total less the fold would cancel where that fold has most of the weight.
+        """
+        others = np.arange(self.weight.shape[1]) != fold
+        return Moments(*(sums[width][others].sum(axis=0) for sums in self.arrays()))
 
     def mean(self) -> tuple[Floats, Floats]:
         """Return G and h per unit of weight, as the paper defines them."""

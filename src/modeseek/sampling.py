@@ -37,6 +37,7 @@ class Sample(NamedTuple):
     """Rows of positive weight, ranked."""
 
     X: NDArray[np.floating]  # (n, d)
+    row: Integers  # (n,) their numbers in the data
     weight: Floats | None  # (n,)
     ranking: Ranking
     constant: NDArray[np.bool_]  # (d,) features with one value
@@ -57,15 +58,17 @@ def take_sample(
     -------
     Sample
     """
+    row = np.arange(len(X))
     if weight is not None and not weight.all():
-        X, weight = X[weight > 0], weight[weight > 0]
-    ranking = rank_rows(X, n_jobs)
+        row = np.flatnonzero(weight)
+        X, weight = X[row], weight[row]
+    ranking = rank_rows(X, weight, n_jobs)
     if len(ranking.first) < 2:
         raise ValueError(
             "All rows of X are equal (or have weight zero): there is no density to "
             "estimate. At least two distinct rows are needed."
         )
-    return Sample(X, weight, ranking, X.min(axis=0) == X.max(axis=0))
+    return Sample(X, row, weight, ranking, X.min(axis=0) == X.max(axis=0))
 
 
 def generator(random_state: int | np.random.RandomState | None) -> np.random.Generator:
@@ -74,12 +77,16 @@ def generator(random_state: int | np.random.RandomState | None) -> np.random.Gen
     return np.random.default_rng(seed)
 
 
-def rank_rows(X: NDArray[np.floating], n_jobs: int | None = None) -> Ranking:
+def rank_rows(
+    X: NDArray[np.floating], weight: Floats | None = None, n_jobs: int | None = None
+) -> Ranking:
     """Rank rows by their distance from the mean; ties by content.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
+    weight : ndarray of shape (n_samples,), optional
+        Weights of the mean.
     n_jobs : int or None
 
     Returns
@@ -91,10 +98,12 @@ def rank_rows(X: NDArray[np.floating], n_jobs: int | None = None) -> Ranking:
     scale = np.exp2(np.floor(np.log2(largest))) if largest > 0 else 1.0
 
     def single(rows: slice) -> Floats:
-        return (X[rows] / scale).astype(np.float32).astype(np.float64)
+        return (X[rows] / scale).astype(np.float32, order="C").astype(np.float64)
 
-    total = sum(map_blocks(lambda rows: single(rows).sum(axis=0), n, n_jobs=n_jobs))
-    mean = total / n
+    w = np.ones(n) if weight is None else weight
+    total = sum(map_blocks(lambda rows: w[rows] @ single(rows), n, n_jobs=n_jobs))
+    # Rounded, so that the order of the sum, which rows may change, does not show.
+    mean = (total / w.sum()).astype(np.float32)
 
     def squared_distance(rows: slice) -> Floats:
         difference = single(rows) - mean
@@ -148,6 +157,34 @@ def draw_centers(
     return ranking.first[rng.integers(edges[:-1], edges[1:])]
 
 
+def make_folds(
+    sample: Sample,
+    centers: Integers,
+    cv: int | Integers,
+    rng: np.random.Generator,
+) -> tuple[Integers, int]:
+    """Deal a number of folds, or keep those given for the rows of the data.
+
+    Parameters
+    ----------
+    sample : Sample
+    centers : ndarray of int
+        Rows of the sample drawn as centres; they and their copies only train.
+    cv : int or ndarray of int
+        Number of folds, or the fold that each row of the data judges (-1: none).
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    fold : ndarray of shape (n,)
+        0 to n_folds - 1; n_folds for rows that only train.
+    n_folds : int
+    """
+    if isinstance(cv, int):
+        return deal_folds(sample.ranking, centers, cv, rng)
+    return keep_folds(sample.ranking, centers, cv[sample.row])
+
+
 def deal_folds(
     ranking: Ranking, centers: Integers, n_folds: int, rng: np.random.Generator
 ) -> tuple[Integers, int]:
@@ -179,3 +216,37 @@ def deal_folds(
         deals = np.tile(np.arange(n_folds), (n_deals, 1))
         fold_of_rank[judges] = rng.permuted(deals, axis=1).ravel()[:n_judges]
     return fold_of_rank[ranking.rank], n_folds
+
+
+def keep_folds(
+    ranking: Ranking, centers: Integers, given: Integers
+) -> tuple[Integers, int]:
+    """Take folds as they are given, but for the rows that became centres.
+
+    Parameters
+    ----------
+    ranking : Ranking
+    centers : ndarray of int
+        Rows drawn as centres; they and their copies only train.
+    given : ndarray of shape (n_samples,)
+        Fold that each row judges; -1 for rows that only train.
+
+    Returns
+    -------
+    fold : ndarray of shape (n_samples,)
+        0 to n_folds - 1; n_folds for rows that only train.
+    n_folds : int
+        Folds that have a row left to judge.
+    """
+    trains = np.zeros(len(ranking.first), dtype=bool)
+    trains[ranking.rank[centers]] = True
+    judges = (given >= 0) & ~trains[ranking.rank]
+    used, number = np.unique(given[judges], return_inverse=True)
+    if len(used) == 0 or (len(used) == 1 and judges.all()):
+        raise ValueError(
+            "The splits of cv leave no row to train on or none to judge by; rows drawn "
+            "as centres never judge. Give larger folds, or a number of folds."
+        )
+    fold = np.full(len(given), len(used), dtype=np.intp)
+    fold[judges] = number
+    return fold, len(used)

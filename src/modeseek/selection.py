@@ -65,15 +65,18 @@ def search(problem: Problem, candidates: Floats, lams: Floats) -> Selection:
     Returns
     -------
     Selection
+        Widest first where every candidate is one width for all features.
     """
     finite = np.isfinite(candidates[0])
     common = candidates[:, finite][:, 0]
     one_width = bool((candidates[:, finite] == common[:, None]).all())
-    if problem.shared and one_width:
+    if one_width:
         order = np.argsort(-common, kind="stable")
+        candidates, common = candidates[order], common[order]
+    if problem.shared and one_width:
         widths = np.where(finite, 1.0, np.inf)
-        moments = compute_moments(problem, widths, common[order])
-        return _score(moments, candidates[order], problem, lams)
+        moments = compute_moments(problem, widths, common)
+        return _score(moments, candidates, problem, lams)
     # One width after the other: the moments of every task at every width would not
     # fit in memory where there are many features.
     best: Selection | None = None
@@ -141,7 +144,7 @@ def _score(
     def hold_out(which: slice) -> Floats:
         s, k = pairs[which.start]
         judges = moments[s, k]
-        theta = ridge_path(*(totals[s] - judges).mean(), scales[s], lams)
+        theta = ridge_path(*moments.without(s, k).mean(), scales[s], lams)
         return quadratic_loss(*judges.mean(), theta)
 
     by_pair = list(map_blocks(hold_out, len(pairs), n_jobs=problem.n_jobs, size=1))

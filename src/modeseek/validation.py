@@ -8,12 +8,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.model_selection import check_cv
 from sklearn.utils.validation import validate_data
 
-from modeseek.frame import FARTHEST, Floats, Frame
+from modeseek.frame import FARTHEST, Floats, Frame, typical_distance
+from modeseek.sampling import Integers
 
 #: Beyond this, sums and differences of two values may overflow.
 LARGEST_VALUE = 1e300
+
+#: Below this typical distance, second derivatives may overflow.
+SMALLEST_UNIT = 1e-140
+
+#: Sums of weights beyond these may overflow, or lose their digits.
+SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100
+
+#: Widths, in typical distances: below, rounding swamps what is near; beyond, nothing
+#: is left of the model.
+NARROWEST_WIDTH, WIDEST_WIDTH = 1e-6, 1e20
+
+#: Relative to the scale of the moments: beyond, the penalty is lost in rounding or
+#: leaves nothing of the model.
+SMALLEST_ALPHA, LARGEST_ALPHA = 1e-15, 1e15
 
 
 def check_rows(
@@ -36,15 +52,30 @@ def check_rows(
     return rows
 
 
-def check_within_reach(frame: Frame, X: NDArray[np.floating]) -> None:
-    """Refuse rows so far from the rest that distances among the rest vanish."""
-    far = np.abs(X - frame.origin).max(axis=1) / frame.unit
-    row = int(far.argmax())
-    if far[row] > FARTHEST:
+def check_within_reach(
+    frame: Frame, X: NDArray[np.floating], row: Integers | None = None
+) -> None:
+    """Refuse rows so far from the rest that distances among the rest vanish.
+
+    Parameters
+    ----------
+    frame : Frame
+    X : ndarray of shape (n_samples, n_features)
+    row : ndarray of shape (n_samples,), optional
+        Number of each row in the user's data.
+    """
+    if frame.unit < SMALLEST_UNIT:
         raise ValueError(
-            f"Row {row} of X lies {far[row]:.3g} typical distances away from the "
-            "others. Such a value is usually a code for a missing one: remove the row "
-            "or rescale the feature."
+            f"The rows of X lie only {frame.unit:.3g} apart, and derivatives of their "
+            "density overflow. Multiply the features by a constant."
+        )
+    far = np.abs(X - frame.origin).max(axis=1)
+    i = int(far.argmax())
+    if far[i] > FARTHEST * frame.unit:
+        raise ValueError(
+            f"Row {i if row is None else row[i]} of X lies {far[i]:.3g} away from the "
+            f"others, whose typical distance is {frame.unit:.3g}. Such a value is "
+            "usually a code for a missing one: remove the row or rescale the feature."
         )
 
 
@@ -69,6 +100,11 @@ def check_weights(weight: ArrayLike | None, n_rows: int) -> Floats | None:
         raise ValueError("sample_weight has negative entries.")
     if not (w > 0).any():
         raise ValueError("sample_weight is zero for every row: nothing to fit.")
+    if w.max() > LARGEST_WEIGHT or w[w > 0].min() < SMALLEST_WEIGHT:
+        raise ValueError(
+            f"sample_weight must be zero or between {SMALLEST_WEIGHT:g} and "
+            f"{LARGEST_WEIGHT:g}; got {w[w > 0].min():g} to {w.max():g}."
+        )
     return w
 
 
@@ -108,6 +144,34 @@ def check_jobs(n_jobs: Any) -> int | None:
     return int(n_jobs)
 
 
+def check_folds(cv: Any, n_rows: int) -> int | Integers:
+    """Validate ``cv``: a number of folds, or splits of the rows.
+
+    Parameters
+    ----------
+    cv : int, cross-validation generator or iterable of (train, test)
+    n_rows : int
+
+    Returns
+    -------
+    int or ndarray of shape (n_rows,)
+        Number of folds, or the fold that each row judges (-1: none).
+    """
+    if isinstance(cv, Integral) or not (hasattr(cv, "split") or np.iterable(cv)):
+        return check_integer("cv", cv, least=2)
+    fold = np.full(n_rows, -1, dtype=np.intp)
+    rows = np.arange(n_rows)
+    for k, (train, test) in enumerate(check_cv(cv).split(rows)):
+        judged = fold[test] >= 0
+        if judged.any() or not np.array_equal(np.sort(train), np.delete(rows, test)):
+            raise ValueError(
+                "Every split of cv must judge rows that no other split judges, and "
+                "train on all the rest: use KFold or a number of folds."
+            )
+        fold[test] = k
+    return fold
+
+
 def check_candidates(name: str, value: Any, ndims: tuple[int, ...]) -> Floats:
     """Validate a positive number, or candidates to choose from."""
     array = np.asarray(value)
@@ -132,6 +196,37 @@ def check_widths(bandwidth: Any, d: int) -> Floats:
             "features."
         )
     return widths
+
+
+def check_alphas(alpha: Any) -> Floats:
+    """Validate penalties: ascending, shape (n_candidates,)."""
+    alphas = np.sort(np.atleast_1d(check_candidates("alpha", alpha, (0, 1))))
+    if alphas[0] < SMALLEST_ALPHA or alphas[-1] > LARGEST_ALPHA:
+        raise ValueError(
+            f"alpha must lie between {SMALLEST_ALPHA:g} and {LARGEST_ALPHA:g}; got "
+            f"{alpha!r}."
+        )
+    return alphas
+
+
+def check_widths_match(widths: Floats, C: Floats) -> None:
+    """Refuse widths out of all proportion to the distances between rows.
+
+    Parameters
+    ----------
+    widths : ndarray of shape (n_candidates, d)
+        In the frame; infinite for features not in the model.
+    C : ndarray of shape (b, d)
+        Some rows, in the frame.
+    """
+    with np.errstate(over="ignore"):  # clipped at once
+        scaled = [np.clip(C / row, -FARTHEST, FARTHEST) for row in widths]
+    narrow = max(map(typical_distance, scaled)) > 1.0 / NARROWEST_WIDTH
+    if narrow or widths[np.isfinite(widths)].max() > WIDEST_WIDTH:
+        raise ValueError(
+            f"bandwidth must lie between {NARROWEST_WIDTH:g} and {WIDEST_WIDTH:g} "
+            "times the typical distance between rows."
+        )
 
 
 def is_word(value: Any, word: str) -> bool:

@@ -1,0 +1,223 @@
+"""Ascents: from every row, uphill to a mode. One loop; each ascent is a step of it.
+
+:func:`climb` owns iterating, stopping, dropping rows that have arrived and counting
+those that needed help. A step only proposes a move (the paper's section 3). Where the
+field has a potential, a move that would go downhill is replaced by the safe step of
+:mod:`modeseek.field`, which cannot; so a potential never falls along a path.
+
+Lengths are measured in widths of the Gaussians.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modeseek.field import Evaluation, Field, gradient
+from modeseek.frame import Floats
+
+Bools: TypeAlias = NDArray[np.bool_]
+Memory: TypeAlias = tuple[Floats, ...]
+
+#: What rounding may take from a potential, in its size.
+ROUNDING = 64.0 * np.finfo(np.float64).eps
+
+#: Longest move of a quasi-Newton step: beyond, its parabola says little.
+TRUST_RADIUS = 0.5
+
+
+class Step(NamedTuple):
+    """An ascent: what it remembers of every row, and the move it proposes."""
+
+    start: Callable[[Field, Floats, Evaluation], Memory]
+    propose: Callable[[Field, Floats, Evaluation, Memory], tuple[Floats, Memory]]
+
+
+class Climb(NamedTuple):
+    """Where rows arrived."""
+
+    points: Floats  # (m, d)
+    n_iter: NDArray[np.intp]  # (m,)
+    converged: Bools  # (m,)
+    guarded: Bools  # (m,) took the safe step at least once
+
+
+def climb(
+    field: Field,
+    Z: Floats,
+    step: Step,
+    *,
+    tol: float,
+    max_iter: int,
+    record: Callable[[Floats], None] | None = None,
+) -> Climb:
+    """Move rows uphill until their moves are shorter than ``tol``.
+
+    Parameters
+    ----------
+    field : Field
+    Z : ndarray of shape (m, d)
+        Starting points, in the frame.
+    step : Step
+    tol : float
+        Length of the last move, in widths.
+    max_iter : int
+    record : callable, optional
+        Called with all points before the first and after every iteration.
+
+    Returns
+    -------
+    Climb
+    """
+    points = np.array(Z, dtype=np.float64)
+    n_iter = np.zeros(len(Z), dtype=np.intp)
+    converged = np.zeros(len(Z), dtype=bool)
+    guarded = np.zeros(len(Z), dtype=bool)
+    active = np.arange(len(Z))
+    here = field.evaluate(points)
+    memory = step.start(field, points, here)
+    if record is not None:
+        record(points)
+    for _ in range(max_iter):
+        start = points[active]
+        move, memory = step.propose(field, start, here, memory)
+        end, here, helped = _take_move(field, start, here, move)
+        points[active] = end
+        n_iter[active] += 1
+        guarded[active] |= helped
+        arrived = length(end - start, field) <= tol
+        converged[active] = arrived
+        if record is not None:
+            record(points)
+        if arrived.any():
+            going = ~arrived
+            active, here = active[going], here.take(going)
+            memory = tuple(part[going] for part in memory)
+        if not active.size:
+            break
+    return Climb(points, n_iter, converged, guarded)
+
+
+def length(move: Floats, field: Field) -> Floats:
+    """Length of moves in widths, shape (m,)."""
+    return np.asarray(np.linalg.norm(move / field.widths, axis=1))
+
+
+def _take_move(
+    field: Field, start: Floats, here: Evaluation, move: Floats
+) -> tuple[Floats, Evaluation, Bools]:
+    """Move, but never downhill and never past the nearest centre by a width."""
+    reach = here.nearest + 1.0
+    shrink = np.minimum(1.0, reach / np.maximum(length(move, field), 1e-300))
+    end = start + shrink[:, None] * move
+    there = field.evaluate(end)
+    helped: Bools = np.asarray(np.any(here.mass <= 0, axis=1))
+    if here.value is None or there.value is None:
+        return end, there, helped
+    lowest = here.value - ROUNDING * here.size
+    falls = ~(there.value >= lowest)  # also where not a number
+    if falls.any():
+        end[falls] = start[falls] + here.take(falls).safe_step()
+        there.put(falls, field.evaluate(end[falls]))
+        stays = falls & ~(there.value >= lowest)  # the safe step is lost in rounding
+        end[stays] = start[stays]
+        there.put(stays, here.take(stays))
+    return end, there, helped | falls
+
+
+def _remember_nothing(field: Field, Z: Floats, here: Evaluation) -> Memory:
+    return ()
+
+
+def fixed_point() -> Step:
+    """The paper's fixed point: the mean of the centres weighted by theta phi."""
+
+    def propose(
+        field: Field, Z: Floats, here: Evaluation, memory: Memory
+    ) -> tuple[Floats, Memory]:
+        return here.fixed_point_step(), memory
+
+    return Step(_remember_nothing, propose)
+
+
+def gradient_ascent(step_size: float) -> Step:
+    """Steps of the gradient times a number, the paper's epsilon (in the frame)."""
+
+    def propose(
+        field: Field, Z: Floats, here: Evaluation, memory: Memory
+    ) -> tuple[Floats, Memory]:
+        return step_size * gradient(field, here), memory
+
+    return Step(_remember_nothing, propose)
+
+
+def largest_step_size(field: Field) -> float:
+    """Step size that makes a gradient step no longer than the fixed point's.
+
+    The fixed point's own is l^2 over the mass; this takes the narrowest width and the
+    largest mass among the centres.
+    """
+    mass = field.evaluate(field.centers)
+    largest = np.maximum(mass.factor * mass.mass, 0.0).max()
+    if largest <= 0.0:
+        largest = mass.bound.max()
+    return float(np.min(field.widths) ** 2 / largest)
+
+
+def quasi_newton() -> Step:
+    """BFGS: every row learns its own inverse Hessian from its last moves.
+
+    It starts from the fixed point's step; coordinates are in widths.
+    """
+
+    def scaled_gradient(field: Field, here: Evaluation) -> Floats:
+        return np.asarray(here.factor * here.pull / field.widths)
+
+    def start(field: Field, Z: Floats, here: Evaluation) -> Memory:
+        first = np.where(here.mass > 0, here.factor * here.mass, here.bound)
+        first = np.broadcast_to(np.maximum(first, np.finfo(float).tiny), Z.shape)
+        inverse = np.zeros((*Z.shape, Z.shape[1]))
+        diagonal = np.arange(Z.shape[1])
+        inverse[:, diagonal, diagonal] = 1.0 / first
+        return inverse, Z / field.widths, scaled_gradient(field, here)
+
+    def propose(
+        field: Field, Z: Floats, here: Evaluation, memory: Memory
+    ) -> tuple[Floats, Memory]:
+        inverse, last, last_gradient = memory
+        U, g = Z / field.widths, scaled_gradient(field, here)
+        inverse = _bfgs_update(inverse, U - last, last_gradient - g)
+        move = np.einsum("mij,mj->mi", inverse, g)
+        uphill = np.einsum("mi,mi->m", move, g) > 0
+        move = np.where(uphill[:, None], move, here.safe_step() / field.widths)
+        size = np.linalg.norm(move, axis=1, keepdims=True)
+        move *= np.minimum(1.0, TRUST_RADIUS / np.maximum(size, 1e-300))
+        finite = np.isfinite(field.widths)
+        displacement = np.where(finite, move * np.where(finite, field.widths, 0.0), 0.0)
+        return displacement, (inverse, U, g)
+
+    return Step(start, propose)
+
+
+def _bfgs_update(inverse: Floats, s: Floats, y: Floats) -> Floats:
+    """Update inverse Hessians of -f where the curvature along the move is positive."""
+    sy = np.einsum("mi,mi->m", s, y)
+    size = np.linalg.norm(s, axis=1) * np.linalg.norm(y, axis=1)
+    good = sy > 1e-10 * size
+    if not good.any():
+        return inverse
+    H, s, y, rho = inverse[good], s[good], y[good], 1.0 / sy[good]
+    Hy = np.einsum("mij,mj->mi", H, y)
+    yHy = np.einsum("mi,mi->m", y, Hy)
+    outer = np.einsum("mi,mj->mij", Hy, s)
+    updated = (
+        H
+        - rho[:, None, None] * (outer + outer.transpose(0, 2, 1))
+        + (rho + rho**2 * yHy)[:, None, None] * np.einsum("mi,mj->mij", s, s)
+    )
+    result = inverse.copy()
+    result[good] = updated
+    return np.asarray(result)

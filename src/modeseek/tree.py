@@ -1,0 +1,386 @@
+r"""The merge tree: modes, the passes between them, and cuts of the hierarchy.
+
+A pass between two modes is the highest point that every path from one to the other
+must come down to. Passes are sought on segments between neighbouring rows of
+different basins and between modes, then refined to the saddle they lie beside.
+Going down from the highest pass, each one joins two groups of modes, and the group
+with the lower summit loses its name; its *prominence* is the height of that summit
+above the pass: a log-density ratio.
+
+Fields without a potential get heights by least squares: those whose differences
+along the edges of the graph best match the line integrals of the gradient.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.linalg import lsqr
+from scipy.spatial import KDTree
+
+from modeseek.ascent import Bools, climb, fixed_point
+from modeseek.field import Field, gradient
+from modeseek.frame import Floats
+from modeseek.modes import assign_modes
+from modeseek.sampling import Integers
+
+#: Neighbours of a row in the graph that passes are sought on.
+GRAPH_NEIGHBORS = 10
+
+#: Nearest modes of a mode to which straight lines are tried.
+LINE_NEIGHBORS = 20
+
+#: Points of a profile along an edge and along a line between modes.
+EDGE_POINTS, LINE_POINTS = 7, 41
+
+#: Steps of the saddle search, and how far (in widths) it may go.
+SADDLE_STEPS, SADDLE_REACH = 20, 2.0
+
+
+class MergeTree(NamedTuple):
+    """Merges of modes, by falling pass.
+
+    Merge i joins the group whose highest mode is ``child[i]`` to the one whose
+    highest is ``parent[i]``. Any subset of merges is a partition of the modes, and
+    those below a prominence are a hierarchy.
+
+    Attributes
+    ----------
+    heights : ndarray of shape (n_modes,)
+        Log-density of each mode, up to one constant for all.
+    child, parent : ndarray of shape (n_modes - 1,)
+        Modes.
+    saddles : ndarray of shape (n_modes - 1, n_features)
+        Where the passes are.
+    passes : ndarray of shape (n_modes - 1,)
+        Their heights.
+    prominence : ndarray of shape (n_modes - 1,)
+        Height of the child above the pass.
+    std_error : ndarray of shape (n_modes - 1,)
+        Standard error of the prominence, for the given centres and widths.
+    """
+
+    heights: Floats
+    child: Integers
+    parent: Integers
+    saddles: Floats
+    passes: Floats
+    prominence: Floats
+    std_error: Floats
+
+    def cut(
+        self, prominence: float | None = None, n_clusters: int | None = None
+    ) -> Integers:
+        """Group of every mode when merges below a level are made.
+
+        Parameters
+        ----------
+        prominence : float, optional
+            Make every merge of a smaller prominence.
+        n_clusters : int, optional
+            Make the merges of smallest prominence until so many groups are left.
+
+        Returns
+        -------
+        ndarray of shape (n_modes,)
+            The highest mode of each one's group.
+        """
+        if (prominence is None) == (n_clusters is None):
+            raise ValueError("Give either prominence or n_clusters.")
+        if prominence is not None:
+            return self.merge(self.prominence < prominence)
+        if not 1 <= int(n_clusters or 0) <= len(self.heights):
+            raise ValueError(
+                f"n_clusters must be from 1 to {len(self.heights)}, the number of "
+                f"modes; got {n_clusters}."
+            )
+        made = np.zeros(len(self.child), dtype=bool)
+        order = np.argsort(self.prominence, kind="stable")
+        made[order[: len(self.heights) - int(n_clusters or 0)]] = True
+        return self.merge(made)
+
+    def merge(self, made: Bools) -> Integers:
+        """Group of every mode when the given merges are made."""
+        group = np.arange(len(self.heights))
+        # From the lowest pass up: a parent's own merge, made at a lower pass, is
+        # then already known to its children.
+        for child, parent in zip(
+            self.child[made][::-1], self.parent[made][::-1], strict=True
+        ):
+            group[child] = group[parent]
+        return group
+
+    def barriers(self) -> Floats:
+        """Height of each mode above the pass to each other one; 0 to itself.
+
+        Returns
+        -------
+        ndarray of shape (n_modes, n_modes)
+        """
+        n_modes = len(self.heights)
+        highest_pass = np.diag(self.heights)
+        members = {mode: np.array([mode]) for mode in range(n_modes)}
+        for child, parent, height in zip(
+            self.child, self.parent, self.passes, strict=True
+        ):
+            one, two = members.pop(child), members[parent]
+            highest_pass[np.ix_(one, two)] = height
+            highest_pass[np.ix_(two, one)] = height
+            members[parent] = np.concatenate([one, two])
+        return np.maximum(self.heights[:, None] - highest_pass, 0.0)
+
+
+class Pass(NamedTuple):
+    """Candidate passes between pairs of modes."""
+
+    low: Integers  # (p,) the pair, low < high
+    high: Integers
+    height: Floats  # (p,)
+    point: Floats  # (p, d)
+
+
+def build_tree(
+    field: Field,
+    modes: Floats,
+    Z: Floats,
+    mode_of_row: Integers,
+) -> MergeTree:
+    """Find the passes between modes and merge them from the highest down.
+
+    Parameters
+    ----------
+    field : Field
+    modes : ndarray of shape (k, d)
+    Z : ndarray of shape (m, d)
+        Some rows, in the frame.
+    mode_of_row : ndarray of shape (m,)
+
+    Returns
+    -------
+    MergeTree
+        With standard errors of zero.
+    """
+    k = len(modes)
+    nodes = np.concatenate([modes, Z])
+    basin = np.concatenate([np.arange(k), mode_of_row])
+    edges, lines = _graph(field, nodes, basin, k)
+    heights = _node_heights(field, nodes, basin, edges, lines)
+    found = [
+        _lowest_points(field, nodes, heights, basin, lines, LINE_POINTS),
+        _lowest_points(field, nodes, heights, basin, edges, EDGE_POINTS),
+    ]
+    passes = _best_of_pairs(Pass(*map(np.concatenate, zip(*found, strict=True))))
+    if field.evaluate(modes[:1]).value is not None:
+        passes = _refine(field, modes, passes)
+    return _merge_down(heights[:k], passes)
+
+
+def _graph(
+    field: Field, nodes: Floats, basin: Integers, k: int
+) -> tuple[Integers, Integers]:
+    """Edges between neighbouring nodes, and lines between near modes; (e, 2) each."""
+    U = nodes / field.widths
+    near = min(GRAPH_NEIGHBORS + 1, len(nodes))
+    _, neighbor = KDTree(U).query(U, k=near)
+    edges = _pairs(np.asarray(neighbor).reshape(len(nodes), near))
+    near = min(LINE_NEIGHBORS + 1, k)
+    _, neighbor = KDTree(U[:k]).query(U[:k], k=near)
+    lines = _pairs(np.asarray(neighbor).reshape(k, near))
+    # A chain through all modes keeps the graph in one piece.
+    chain = np.column_stack([np.arange(k - 1), np.arange(1, k)])
+    return edges, np.unique(np.concatenate([lines, chain]), axis=0)
+
+
+def _pairs(neighbor: Integers) -> Integers:
+    """Distinct pairs (low, high) of a table of neighbours."""
+    rows = np.repeat(np.arange(len(neighbor)), neighbor.shape[1])
+    pairs = np.sort(np.column_stack([rows, neighbor.ravel()]), axis=1)
+    return np.unique(pairs[pairs[:, 0] < pairs[:, 1]], axis=0)
+
+
+def _node_heights(
+    field: Field, nodes: Floats, basin: Integers, edges: Integers, lines: Integers
+) -> Floats:
+    """Potential at the nodes, by least squares where the field has none."""
+    value = field.evaluate(nodes).value
+    if value is not None:
+        return value
+    own = np.column_stack([basin, np.arange(len(nodes))])[len(np.unique(basin)) :]
+    own = own[own[:, 0] != own[:, 1]]
+    pairs = np.concatenate([edges, lines, own])
+    rise = _integrals(field, nodes[pairs[:, 0]], nodes[pairs[:, 1]], LINE_POINTS)[:, -1]
+    rows = np.repeat(np.arange(len(pairs)), 2)
+    signs = np.tile([-1.0, 1.0], len(pairs))
+    shape = (len(pairs), len(nodes))
+    incidence = coo_array((signs, (rows, pairs.ravel())), shape=shape)
+    return np.asarray(lsqr(incidence.tocsr(), rise, atol=1e-10, btol=1e-10)[0])
+
+
+def _segments(A: Floats, B: Floats, n_points: int) -> Floats:
+    """Points along segments, shape (e, n_points, d)."""
+    t = np.linspace(0.0, 1.0, n_points)[:, None]
+    return A[:, None, :] * (1.0 - t) + B[:, None, :] * t
+
+
+def _integrals(field: Field, A: Floats, B: Floats, n_points: int) -> Floats:
+    """Integrals of the gradient along segments from their start, (e, n_points)."""
+    along = _segments(A, B, n_points)
+    flat = along.reshape(-1, A.shape[1])
+    g = gradient(field, field.evaluate(flat)).reshape(along.shape)
+    slope = np.einsum("end,ed->en", g, B - A) / (n_points - 1)
+    steps = 0.5 * (slope[:, 1:] + slope[:, :-1])
+    return np.concatenate([np.zeros((len(A), 1)), np.cumsum(steps, axis=1)], axis=1)
+
+
+def profiles(
+    field: Field,
+    A: Floats,
+    B: Floats,
+    n_points: int,
+    ends: tuple[Floats, Floats] | None = None,
+) -> Floats:
+    """Heights along segments between points, shape (e, n_points).
+
+    Parameters
+    ----------
+    field : Field
+    A, B : ndarray of shape (e, d)
+    n_points : int
+    ends : pair of ndarray of shape (e,), optional
+        Heights of A and B. They matter where the field has no potential: the line
+        integral is tilted to meet both; without them it starts from zero.
+
+    Returns
+    -------
+    ndarray of shape (e, n_points)
+    """
+    along = _segments(A, B, n_points)
+    value = field.evaluate(along.reshape(-1, A.shape[1])).value
+    if value is not None:
+        return value.reshape(along.shape[:2])
+    rise = _integrals(field, A, B, n_points)
+    if ends is None:
+        return rise
+    tilt = (ends[1] - ends[0] - rise[:, -1])[:, None] * np.linspace(0.0, 1.0, n_points)
+    return np.asarray(ends[0][:, None] + rise + tilt)
+
+
+def _lowest_points(
+    field: Field,
+    nodes: Floats,
+    heights: Floats,
+    basin: Integers,
+    edges: Integers,
+    n_points: int,
+) -> Pass:
+    """Lowest point of every segment whose ends lie in different basins."""
+    edges = edges[basin[edges[:, 0]] != basin[edges[:, 1]]]
+    i, j = edges[:, 0], edges[:, 1]
+    ends = heights[i], heights[j]
+    height = profiles(field, nodes[i], nodes[j], n_points, ends)
+    lowest = height.argmin(axis=1)
+    t = (lowest / (n_points - 1))[:, None]
+    pair = np.sort(np.column_stack([basin[i], basin[j]]), axis=1)
+    return Pass(
+        pair[:, 0],
+        pair[:, 1],
+        height[np.arange(len(edges)), lowest],
+        nodes[i] * (1.0 - t) + nodes[j] * t,
+    )
+
+
+def _best_of_pairs(passes: Pass) -> Pass:
+    """Highest candidate of every pair."""
+    order = np.lexsort((-passes.height, passes.high, passes.low))
+    low, high = passes.low[order], passes.high[order]
+    first = np.ones(len(order), dtype=bool)
+    first[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
+    best: list[Any] = [part[order[first]] for part in passes]
+    return Pass(*best)
+
+
+def _refine(field: Field, modes: Floats, passes: Pass) -> Pass:
+    """Move candidates to the saddle beside them, where that joins the same modes.
+
+    Newton's method on the gradient finds the stationary point; it is taken if it is
+    higher, near, and climbs to the pair's two modes on its two sides.
+    """
+    points = passes.point.copy()
+    widths = np.where(np.isfinite(field.widths), field.widths, 0.0)
+    for _ in range(SADDLE_STEPS):
+        here = field.evaluate(points)
+        g = here.factor * here.pull / field.widths
+        H = field.jacobian(points) * widths[:, None] * widths
+        values, vectors = np.linalg.eigh(H)
+        small = 1e-3 * np.abs(values).max(axis=1, keepdims=True) + 1e-300
+        values = np.where(np.abs(values) < small, -small, values)
+        along = np.einsum("mji,mj->mi", vectors, g)
+        move = -np.einsum("mij,mj->mi", vectors, along / values)
+        size = np.linalg.norm(move, axis=1, keepdims=True)
+        points += move * np.minimum(1.0, 0.3 / np.maximum(size, 1e-300)) * widths
+    here = field.evaluate(points)
+    assert here.value is not None
+    slope = np.linalg.norm(here.factor * here.pull / field.widths, axis=1)
+    far = np.linalg.norm((points - passes.point) / field.widths, axis=1) > SADDLE_REACH
+    good = (slope <= 1e-6 * here.size) & ~far & (here.value > passes.height)
+    if good.any():
+        good[good] = _joins(field, modes, points[good], passes, good)
+    return passes._replace(
+        height=np.where(good, here.value, passes.height),
+        point=np.where(good[:, None], points, passes.point),
+    )
+
+
+def _joins(
+    field: Field, modes: Floats, saddles: Floats, passes: Pass, rows: Bools
+) -> Bools:
+    """Whether saddles climb to the modes of their pairs on their two sides."""
+    widths = np.where(np.isfinite(field.widths), field.widths, 0.0)
+    H = field.jacobian(saddles) * widths[:, None] * widths
+    values, vectors = np.linalg.eigh(H)
+    one_way = (values[:, -1] > 0) & (values[:, :-1] < 0).all(axis=1)
+    side = 0.05 * vectors[:, :, -1] * widths
+
+    def arrive(points: Floats) -> Floats:
+        return climb(field, points, fixed_point(), tol=1e-4, max_iter=1000).points
+
+    starts = np.concatenate([saddles + side, saddles - side])
+    reached = assign_modes(field, arrive(starts), modes, arrive).reshape(2, -1)
+    reached.sort(axis=0)
+    low, high = passes.low[rows], passes.high[rows]
+    return np.asarray(one_way & (reached[0] == low) & (reached[1] == high))
+
+
+def _merge_down(heights: Floats, passes: Pass) -> MergeTree:
+    """Join groups of modes from the highest pass down; the higher summit stays."""
+    summit = np.arange(len(heights))
+
+    def find(mode: int) -> int:
+        while summit[mode] != mode:
+            mode = summit[mode]
+        return mode
+
+    merges: list[tuple[int, int, int]] = []
+    for i in np.argsort(-passes.height, kind="stable"):
+        a, b = find(passes.low[i]), find(passes.high[i])
+        if a == b:
+            continue
+        lower, higher = (a, b) if (heights[a], -a) < (heights[b], -b) else (b, a)
+        summit[lower] = higher
+        merges.append((lower, higher, int(i)))
+    table: NDArray[np.intp] = np.array(merges, dtype=np.intp).reshape(-1, 3)
+    child, which = table[:, 0], table[:, 2]
+    # A saddle cannot be above a summit but by rounding.
+    passes_height = np.minimum(passes.height[which], heights[child])
+    return MergeTree(
+        heights=heights,
+        child=child,
+        parent=table[:, 1],
+        saddles=passes.point[which],
+        passes=passes_height,
+        prominence=heights[child] - passes_height,
+        std_error=np.zeros(len(child)),
+    )

@@ -1,0 +1,16 @@
+"""What scikit-learn asks of every estimator, with no expected failure."""
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from modeseek import KernelDensityGradient, LogDensityGradient
+
+ESTIMATORS = [
+    LogDensityGradient(),
+    LogDensityGradient(coefficients="separate"),
+    KernelDensityGradient(),
+]
+
+
+@parametrize_with_checks(ESTIMATORS)
+def test_estimator_keeps_the_rules_of_scikit_learn(estimator, check):
+    check(estimator)
