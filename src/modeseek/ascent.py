@@ -25,6 +25,9 @@ Memory: TypeAlias = tuple[Floats, ...]
 #: What rounding may take from a potential, in its size.
 ROUNDING = 64.0 * np.finfo(np.float64).eps
 
+#: Longest move that a stretched safe step proposes.
+LONGEST_STRETCH = 0.5
+
 #: Longest move of a quasi-Newton step: beyond, its parabola says little.
 TRUST_RADIUS = 0.5
 
@@ -110,9 +113,7 @@ def _take_move(
     field: Field, start: Floats, here: Evaluation, move: Floats
 ) -> tuple[Floats, Evaluation, Bools]:
     """Move, but never downhill and never past the nearest centre by a width."""
-    reach = here.nearest + 1.0
-    shrink = np.minimum(1.0, reach / np.maximum(length(move, field), 1e-300))
-    end = start + shrink[:, None] * move
+    end = start + _limited(field, here, move)
     there = field.evaluate(end)
     helped: Bools = np.asarray(np.any(here.mass <= 0, axis=1))
     if here.value is None or there.value is None:
@@ -128,22 +129,46 @@ def _take_move(
     return end, there, helped | falls
 
 
+def _limited(field: Field, here: Evaluation, move: Floats) -> Floats:
+    """Move no farther than to the nearest centre and a width beyond."""
+    reach = here.nearest + 1.0
+    shrink = np.minimum(1.0, reach / np.maximum(length(move, field), 1e-300))
+    return np.asarray(shrink[:, None] * move)
+
+
 def _remember_nothing(field: Field, Z: Floats, here: Evaluation) -> Memory:
     return ()
 
 
 def fixed_point() -> Step:
-    """The paper's fixed point: the mean of the centres weighted by theta phi."""
+    """The paper's fixed point: the mean of the centres weighted by theta phi.
+
+    Where its denominator is not positive, it stretches the safe step instead, twice
+    as far each time that worked: the safe step is short.
+    """
+
+    def start(field: Field, Z: Floats, here: Evaluation) -> Memory:
+        return np.ones(len(Z)), Z
 
     def propose(
         field: Field, Z: Floats, here: Evaluation, memory: Memory
     ) -> tuple[Floats, Memory]:
-        return here.fixed_point_step(), memory
+        stretch, expected = memory
+        safe = here.safe_step()
+        usual = np.all(here.mass > 0, axis=1)
+        # A row that is not where it was sent had its last move refused.
+        arrived = length(Z - expected, field) <= 1e-9
+        stretch = np.where(arrived & ~usual, 2.0 * stretch, 1.0)
+        room = LONGEST_STRETCH / np.maximum(length(safe, field), 1e-300)
+        stretch = np.clip(stretch, 1.0, np.maximum(room, 1.0))
+        stretched = stretch[:, None] * safe
+        move = np.where(usual[:, None], here.fixed_point_step(), stretched)
+        return move, (stretch, Z + _limited(field, here, move))
 
-    return Step(_remember_nothing, propose)
+    return Step(start, propose)
 
 
-def gradient_ascent(step_size: float) -> Step:
+def gradient_ascent(step_size: float | Floats) -> Step:
     """Steps of the gradient times a number, the paper's epsilon (in the frame)."""
 
     def propose(

@@ -69,9 +69,9 @@ class ModeClustering(ClusterMixin, BaseEstimator):
     Parameters
     ----------
     estimator : LogDensityGradient or KernelDensityGradient, default=None
-        Estimator of the gradient; it is cloned. None is ``LogDensityGradient`` with
-        its defaults and this object's ``random_state`` and ``n_jobs``. With
-        ``KernelDensityGradient`` this is the Gaussian mean shift.
+        Estimator of the gradient; it is cloned. None is
+        ``LogDensityGradient(bandwidth="auto")`` with this object's ``random_state``
+        and ``n_jobs``. With ``KernelDensityGradient`` this is the Gaussian mean shift.
     ascent : {"fixed_point", "gradient", "quasi_newton", "blurring"}, \
             default="fixed_point"
         How rows climb. The fixed point is a weighted mean shift; gradient ascent
@@ -239,8 +239,12 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         if self.estimator is not None:
             made: GradientEstimator = clone(self.estimator)
             return made
+        # Blurring fits anew with fixed widths, which a Gaussian base does not survive.
         return LogDensityGradient(
-            random_state=self.random_state, n_jobs=self.n_jobs, verbose=self.verbose
+            bandwidth="cv" if self.ascent == "blurring" else "auto",
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
         )
 
     def _say(self, what: str) -> None:
@@ -249,10 +253,9 @@ class ModeClustering(ClusterMixin, BaseEstimator):
 
     def _step(self, field: Field) -> Step:
         if self.ascent == "gradient":
-            size = largest_step_size(field)
-            if not is_word(self.step_size, "auto"):
-                size = float(self.step_size) / self.estimator_._unit**2
-            return gradient_ascent(size)
+            if is_word(self.step_size, "auto"):
+                return gradient_ascent(largest_step_size(field))
+            return gradient_ascent(float(self.step_size) / self.estimator_._unit**2)
         return quasi_newton() if self.ascent == "quasi_newton" else fixed_point()
 
     def _climb(self, Z: Floats, field: Field) -> Climb:
@@ -277,6 +280,11 @@ class ModeClustering(ClusterMixin, BaseEstimator):
 
     def _blur(self, rows: NDArray[np.floating], weight: Floats | None) -> None:
         """Move all rows by a step, estimate anew, and so on; keep the estimators."""
+        if getattr(self.estimator_, "_base", np.zeros(1)).any():
+            raise ValueError(
+                "Blurring fits anew with fixed widths and no Gaussian base; give an "
+                'estimator with bandwidth="cv".'
+            )
         X = np.asarray(rows, dtype=np.float64)
         fixed: dict[str, Any] = {"bandwidth": self.estimator_.bandwidth_[None]}
         if isinstance(self.estimator_, LogDensityGradient):
@@ -321,9 +329,9 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         """Store the modes that rows reached, highest first."""
         weight = np.bincount(mode_of_row, weights=counts, minlength=len(modes))
         value = field.evaluate(modes).value
-        rank = weight if value is None else value
-        order: Integers = np.lexsort((*modes.T, -rank))
-        order = order[weight[order] > 0]
+        height = weight if value is None else value
+        by_height: Integers = np.lexsort((*modes.T, -height))
+        order = by_height[weight[by_height] > 0]
         self._modes = modes[order]
         self._mode_weight = weight[order]
         self.modes_ = self.estimator_._frame().leave(self._modes)

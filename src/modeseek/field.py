@@ -99,8 +99,8 @@ class Field(Protocol):
         """Derivative of the gradient, shape (m, d, d)."""
         ...
 
-    def divergence(self, Z: Floats) -> Floats:
-        """Trace of the Jacobian, shape (m,), without the Jacobian."""
+    def divergence(self, Z: Floats, weights: Floats | None = None) -> Floats:
+        """Trace of the Jacobian, its entries weighted if asked, shape (m,)."""
         ...
 
 
@@ -119,19 +119,35 @@ def _nearest_first(D: Floats) -> tuple[Floats, Floats, Floats]:
     return D, np.exp(-0.5 * smallest), np.sqrt(smallest[:, 0])
 
 
+def _ones_unless(weights: Floats | None, Z: Floats) -> Floats:
+    return np.ones(Z.shape[1]) if weights is None else weights
+
+
 class PotentialField(NamedTuple):
-    """Shared coefficients: g is the gradient of f = sum_i theta_i phi_i."""
+    """Shared coefficients: g is the gradient of a potential.
+
+    f = sum_i theta_i phi_i - sum_j base_j z_j^2 / 2; the second term, absent by
+    default, is the log of a Gaussian at the frame's origin.
+    """
 
     centers: Floats  # (b, d)
     widths: Floats  # (d,)
     theta: Floats  # (b,)
-    saturates: bool = True
+    base: Floats  # (d,) inverse variances, not negative
+
+    @property
+    def saturates(self) -> bool:
+        """Whether the potential levels off far from every centre."""
+        return not self.base.any()
 
     def evaluate(self, Z: Floats) -> Evaluation:
         """Evaluate everything a step needs."""
-        P, factor, nearest = _nearest_first(
-            squared_distances(Z, self.centers, 1.0 / self.widths)
-        )
+        D = squared_distances(Z, self.centers, 1.0 / self.widths)
+        if self.saturates:
+            P, factor, nearest = _nearest_first(D)
+        else:  # the Gaussian's pull remains where every other underflows
+            nearest, factor = np.sqrt(D.min(axis=1)), np.ones((len(Z), 1))
+            P = np.exp(-0.5 * D)
         positive = np.maximum(self.theta, 0.0)
         columns = np.column_stack(
             [self.theta, positive, self.theta[:, None] * self.centers]
@@ -141,7 +157,7 @@ class PotentialField(NamedTuple):
         minus = (positive - self.theta).sum()
         bound = factor * plus + LARGEST_CURVATURE * minus
         size = factor * (2.0 * plus - mass)  # sum |theta| phi
-        return Evaluation(
+        here = Evaluation(
             value=(factor * mass)[:, 0],
             size=size[:, 0],
             pull=sums[:, 2:] - mass * Z,
@@ -149,6 +165,20 @@ class PotentialField(NamedTuple):
             bound=np.maximum(bound, np.finfo(float).tiny),
             factor=factor,
             nearest=nearest,
+        )
+        return here if self.saturates else self._add_base(Z, here)
+
+    def _add_base(self, Z: Floats, here: Evaluation) -> Evaluation:
+        """Add the Gaussian: a centre at the origin of mass base * width^2."""
+        weight = self.base * np.where(self.base > 0, self.widths, 0.0) ** 2
+        depth = 0.5 * (Z**2 @ self.base)
+        assert here.value is not None
+        return here._replace(
+            value=here.value - depth,
+            size=here.size + depth,
+            pull=here.pull - weight * Z,
+            mass=here.mass + weight,
+            bound=here.bound + weight,
         )
 
     def jacobian(self, Z: Floats) -> Floats:
@@ -159,14 +189,15 @@ class PotentialField(NamedTuple):
         steps = (self.centers - Z[:, None, :]) * precision  # (m, b, d)
         H = np.einsum("mb,mbi,mbj->mij", T, steps, steps, optimize=True)
         H -= T.sum(axis=1)[:, None, None] * np.diag(precision)
-        return np.asarray(H)
+        return np.asarray(H - np.diag(self.base))
 
-    def divergence(self, Z: Floats) -> Floats:
-        """Laplacian of f, shape (m,)."""
-        precision = inverse_square(self.widths)
+    def divergence(self, Z: Floats, weights: Floats | None = None) -> Floats:
+        """Laplacian of f, its terms weighted if asked, shape (m,)."""
+        precision, w = inverse_square(self.widths), _ones_unless(weights, Z)
         P = np.exp(-0.5 * squared_distances(Z, self.centers, 1.0 / self.widths))
-        E = squared_distances(Z, self.centers, precision)
-        return np.asarray((P * (E - precision.sum())) @ self.theta)
+        E = squared_distances(Z, self.centers, precision * np.sqrt(w))
+        laplacian = (P * (E - precision @ w)) @ self.theta
+        return np.asarray(laplacian - self.base @ w)
 
 
 class SeparateField(NamedTuple):
@@ -207,14 +238,14 @@ class SeparateField(NamedTuple):
         J[:, diagonal, diagonal] -= (P @ self.theta.T) * precision
         return np.asarray(J)
 
-    def divergence(self, Z: Floats) -> Floats:
+    def divergence(self, Z: Floats, weights: Floats | None = None) -> Floats:
         """Sum over j of the derivative of g_j along feature j, shape (m,)."""
-        precision = inverse_square(self.widths)
+        precision, w = inverse_square(self.widths), _ones_unless(weights, Z)
         P = np.exp(-0.5 * squared_distances(Z, self.centers, 1.0 / self.widths))
         total = np.zeros(len(Z))
         for j, inverse in enumerate(precision):
             steps = (self.centers[:, j] - Z[:, j, None]) * inverse
-            total += (P * (steps**2 - inverse)) @ self.theta[j]
+            total += w[j] * ((P * (steps**2 - inverse)) @ self.theta[j])
         return total
 
 
@@ -264,9 +295,10 @@ class KernelField(NamedTuple):
         H -= np.diag(precision)
         return np.asarray(H)
 
-    def divergence(self, Z: Floats) -> Floats:
-        """Laplacian of the log-density, shape (m,)."""
-        precision = inverse_square(self.widths)
+    def divergence(self, Z: Floats, weights: Floats | None = None) -> Floats:
+        """Laplacian of the log-density, its terms weighted if asked, shape (m,)."""
+        precision, w = inverse_square(self.widths), _ones_unless(weights, Z)
         P, _, _ = self._shares(Z)
-        E = squared_distances(P @ self.centers, self.centers, precision)
-        return np.asarray((P * E).sum(axis=1) - precision.sum())
+        means = P @ self.centers
+        E = squared_distances(means, self.centers, precision * np.sqrt(w))
+        return np.asarray((P * E).sum(axis=1) - precision @ w)

@@ -1,8 +1,9 @@
 """The coordinates in which everything is computed: z = (x - origin) / unit.
 
-The origin is the median of the centres and the unit a power of two near the
-typical distance between them. Squared distances then neither overflow nor cancel,
-whatever the unit and the offset of the data, and a far outlier moves neither.
+By default the origin is the median of the centres and the unit a power of two near
+the typical distance between them. Squared distances then neither overflow nor cancel,
+whatever the unit and the offset of the data, and a far outlier moves neither. Where the
+unit of each feature must not matter, features are standardised instead.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ class Frame(NamedTuple):
     """Shift and scale between the data and the core's coordinates."""
 
     origin: Floats  # (d,)
-    unit: float
+    unit: float | Floats  # one for all features, or (d,)
 
     def enter(self, X: NDArray[np.floating]) -> Floats:
         """Take rows of data into the frame."""
-        return (np.asarray(X, dtype=np.float64) - self.origin) / self.unit
+        return np.asarray((np.asarray(X, dtype=np.float64) - self.origin) / self.unit)
 
     def leave(self, Z: Floats) -> Floats:
         """Take rows of the frame back to the data's coordinates."""
-        return Z * self.unit + self.origin
+        return np.asarray(Z * self.unit + self.origin)
 
 
 def frame_from_centers(C: Floats) -> Frame:
@@ -60,6 +61,28 @@ def frame_from_centers(C: Floats) -> Frame:
     reach = coarse * FARTHEST
     typical = typical_distance(np.clip(spread, -reach, reach) / coarse)
     return Frame(origin, coarse * float(np.exp2(np.round(np.log2(typical)))))
+
+
+def standardized_frame(X: NDArray[np.floating], weight: Floats | None) -> Frame:
+    """Frame of zero means and unit variances; constant features keep their unit.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    weight : ndarray of shape (n_samples,), optional
+
+    Returns
+    -------
+    Frame
+    """
+    scale = np.abs(X).max(axis=0).astype(np.float64)
+    scale[scale == 0] = 1.0
+    relative = X / scale
+    mean = np.average(relative, axis=0, weights=weight)
+    variance = np.average((relative - mean) ** 2, axis=0, weights=weight)
+    constant = X.min(axis=0) == X.max(axis=0)
+    deviation = np.where(constant, 1.0, np.sqrt(variance))
+    return Frame(np.where(constant, X[0], mean * scale), deviation * scale)
 
 
 def typical_distance(C: Floats) -> float:

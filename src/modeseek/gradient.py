@@ -13,11 +13,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from modeseek.blocks import chunk_slices, map_blocks
 from modeseek.field import Field, PotentialField, SeparateField, gradient
-from modeseek.frame import Floats, Frame, frame_from_centers, typical_distance
+from modeseek.frame import (
+    Floats,
+    Frame,
+    frame_from_centers,
+    standardized_frame,
+    typical_distance,
+)
+from modeseek.model import Model, fit_auto, fit_grid, fit_learned
 from modeseek.moments import Moments, Problem, task_scales
-from modeseek.penalties import ridge
 from modeseek.sampling import draw_centers, generator, make_folds, take_sample
-from modeseek.selection import Scores, search, search_default
+from modeseek.selection import Scores
 from modeseek.uncertainty import (
     Influence,
     potential_influence,
@@ -52,7 +58,7 @@ class GradientEstimator(BaseEstimator):
 
     n_jobs: int | None
     _origin: Floats
-    _unit: float
+    _unit: float | Floats
 
     def _frame(self) -> Frame:
         return Frame(self._origin, self._unit)
@@ -95,7 +101,7 @@ class GradientEstimator(BaseEstimator):
         Z, field = self._enter(X), self._field()
         columns = len(field.centers)
         g = self._over_rows(Z, columns, lambda A: gradient(field, field.evaluate(A)))
-        return g / self._unit
+        return np.asarray(g / self._unit)
 
     def hessian(self, X: ArrayLike) -> NDArray[np.float64]:
         """Derivative of the gradient at every row.
@@ -113,7 +119,9 @@ class GradientEstimator(BaseEstimator):
         """
         Z, field = self._enter(X), self._field()
         columns = len(field.centers) * Z.shape[1]
-        return self._over_rows(Z, columns, field.jacobian) / self._unit / self._unit
+        unit = np.broadcast_to(self._unit, Z.shape[1:])
+        J = self._over_rows(Z, columns, field.jacobian)
+        return np.asarray(J / unit / unit[:, None])
 
     def score(
         self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
@@ -136,14 +144,16 @@ class GradientEstimator(BaseEstimator):
         """
         Z, field = self._enter(X), self._field()
         weight = check_weights(sample_weight, len(Z))
+        unit = np.broadcast_to(self._unit, Z.shape[1:])
+        smallest = unit.min()
+        relative = (smallest / unit) ** 2  # squares of the units may overflow
 
         def loss(A: Floats) -> Floats:
             g = gradient(field, field.evaluate(A))
-            return np.asarray((g**2).sum(axis=1) + 2.0 * field.divergence(A))
+            return np.asarray(g**2 @ relative + 2.0 * field.divergence(A, relative))
 
         losses = self._over_rows(Z, len(field.centers), loss)
-        mean = np.average(losses, weights=weight)
-        return float(-mean / self._unit / self._unit)
+        return float(-np.average(losses, weights=weight) / smallest / smallest)
 
 
 COEFFICIENTS = ("shared", "separate")
@@ -165,11 +175,20 @@ class LogDensityGradient(GradientEstimator):
     n_centers : int or "auto", default="auto"
         Rows drawn as centres of Gaussians: 100, or half of the distinct rows where
         those are fewer than 200.
-    bandwidth : "cv", float or array-like, default="cv"
-        Width of the Gaussians, in the unit of the data. ``"cv"`` chooses among
-        multiples of the median distance between centres; a number is taken as it
-        is; a list of numbers gives candidates; an array of shape (n_candidates,
-        n_features) gives candidates with a width for each feature.
+    bandwidth : {"cv", "auto", "learned"}, float or array-like, default="cv"
+        Width of the Gaussians.
+
+        - ``"cv"`` chooses one width for all features among multiples of the median
+          distance between centres, by cross-validation.
+        - ``"learned"`` learns a width for each feature of the standardised data, by
+          descent of the cross-validated loss. Where a single Gaussian explains at
+          least 0.3 of the gradient, that Gaussian joins the model
+          (``gaussian_base_``), and kernels are spent on what is not Gaussian.
+        - ``"auto"`` chooses one width for the standardised features, and learns
+          widths only where they are mostly Gaussian in that sense.
+        - A number is taken as it is, in the unit of the data; a list of numbers
+          gives candidates; an array of shape (n_candidates, n_features) gives
+          candidates with a width for each feature.
     alpha : "cv", float or array-like, default="cv"
         Penalty on the squared coefficients, relative to the scale of the moments
         (the paper's lambda is ``alpha / bandwidth**2``): chosen by cross-validation,
@@ -200,6 +219,8 @@ class LogDensityGradient(GradientEstimator):
         the model.
     alpha_ : float
         Penalty.
+    gaussian_base_ : ndarray of shape (n_features,)
+        Inverse variances of the Gaussian in the model; zero where there is none.
     cv_results_ : dict of ndarray
         ``bandwidth`` (n_widths, n_features), ``alpha`` (n_alphas,),
         ``mean_test_loss`` and ``std_test_loss`` (n_widths, n_alphas),
@@ -229,13 +250,14 @@ class LogDensityGradient(GradientEstimator):
     >>> model = LogDensityGradient().fit(X)
     >>> model.gradient([[1.0, 0.0], [0.0, -2.0]]).round(1)  # the truth is -x
     array([[-1. , -0.1],
-           [ 0. ,  2.2]])
+           [ 0. ,  2.3]])
     """
 
     centers_: Floats
     coef_: Floats
     bandwidth_: Floats
     alpha_: float
+    gaussian_base_: Floats
     cv_results_: dict[str, NDArray[Any]]
     moments_: Moments
 
@@ -294,15 +316,15 @@ class LogDensityGradient(GradientEstimator):
             pilot = draw_centers(sample.ranking, min(AUTO_CENTERS, n_distinct), rng)
         frame = frame_from_centers(sample.X[pilot].astype(np.float64))
         check_within_reach(frame, sample.X, sample.row)
+        if self._standardizes():
+            frame = standardized_frame(sample.X, sample.weight)
         pilot_rows = frame.enter(sample.X[pilot])
         typical = np.where(sample.constant, np.inf, typical_distance(pilot_rows))
-        if bandwidth is not None:
-            bandwidth = np.where(sample.constant, np.inf, bandwidth / frame.unit)
-            check_widths_match(bandwidth, pilot_rows)
         problem = Problem(
             enter=lambda part: frame.enter(sample.X[part]),
             n_rows=len(sample.X),
             centers=frame.enter(sample.X[drawn]),
+            base=np.zeros(sample.X.shape[1]),
             shared=shared == "shared",
             weight=sample.weight,
             n_jobs=jobs,
@@ -311,15 +333,38 @@ class LogDensityGradient(GradientEstimator):
             folds = check_folds(self.cv, len(rows))
             fold, n_folds = make_folds(sample, drawn, folds, rng)
             problem = problem._replace(fold=fold, n_folds=n_folds)
-        self._select(problem, frame, typical, bandwidth, alpha)
+        if is_word(self.bandwidth, "auto") and problem.shared:
+            model = fit_auto(problem, alpha, typical, sample.ranking)
+        elif is_word(self.bandwidth, "learned"):
+            model = fit_learned(problem, alpha, typical, sample.ranking)
+        else:
+            if bandwidth is not None:
+                bandwidth = np.where(sample.constant, np.inf, bandwidth / frame.unit)
+                check_widths_match(bandwidth, pilot_rows)
+            model = fit_grid(problem, alpha, typical, bandwidth)
+        self._store(model, frame, alpha, problem)
         return self
+
+    def _standardizes(self) -> bool:
+        """Whether features are standardised: their units must not matter then."""
+        return is_word(self.bandwidth, "auto") or is_word(self.bandwidth, "learned")
 
     def _check_grid(self, d: int) -> tuple[Floats | None, Floats]:
         """Return candidate widths (None: choose them) and penalties as arrays."""
         alpha = ALPHAS
         if not is_word(self.alpha, "cv"):
             alpha = check_alphas(self.alpha)
-        if is_word(self.bandwidth, "cv"):
+            if self._standardizes():
+                raise ValueError(
+                    f"bandwidth={self.bandwidth!r} chooses the penalty as well: leave "
+                    'alpha="cv", or set bandwidth="cv" or widths of your own.'
+                )
+        if is_word(self.bandwidth, "learned") and self.coefficients != "shared":
+            raise ValueError(
+                'bandwidth="learned" needs coefficients="shared": separate '
+                'coefficients take bandwidth="cv", "auto" or widths of your own.'
+            )
+        if self._standardizes() or is_word(self.bandwidth, "cv"):
             return None, alpha
         return check_widths(self.bandwidth, d), alpha
 
@@ -339,40 +384,31 @@ class LogDensityGradient(GradientEstimator):
             )
         return min(wanted, most)
 
-    def _select(
-        self,
-        problem: Problem,
-        frame: Frame,
-        typical: Floats,
-        candidates: Floats | None,
-        alpha: Floats,
+    def _store(
+        self, model: Model, frame: Frame, alpha: Floats, problem: Problem
     ) -> None:
-        """Choose width and penalty, solve, and store the model."""
-        if candidates is None:
-            selection = search_default(problem, typical, alpha)
-        else:
-            selection = search(problem, candidates, alpha)
-        scores, (i, j) = selection.scores, selection.scores.winner()
-        widths = scores.widths[i]
-        theta = ridge(selection.moments, task_scales(widths, problem.shared), alpha[j])
-
+        """Store the model, in the data's coordinates where users see it."""
         self._origin, self._unit = frame
-        self.centers_ = frame.leave(problem.centers)
-        self.coef_ = theta[0] if problem.shared else theta
-        self.bandwidth_ = widths * frame.unit
-        self.alpha_ = float(alpha[j])
-        self.moments_ = selection.moments
+        self._base = model.base
+        self.centers_ = frame.leave(model.centers)
+        self.coef_ = model.theta[0] if problem.shared else model.theta
+        self.bandwidth_ = model.widths * frame.unit
+        self.alpha_ = model.lam
+        self.gaussian_base_ = model.base / frame.unit / frame.unit
+        self.moments_ = model.moments
         self.cv_results_ = {}
         if problem.n_folds:
+            scores = model.scores
+            unit = 1.0 if np.ndim(frame.unit) else float(frame.unit)
             self.cv_results_ = {
                 "bandwidth": scores.widths * frame.unit,
                 "alpha": alpha,
-                "mean_test_loss": scores.loss / frame.unit / frame.unit,
-                "std_test_loss": scores.deviation / frame.unit / frame.unit,
+                "mean_test_loss": scores.loss / unit / unit,
+                "std_test_loss": scores.deviation / unit / unit,
                 "n_neighbors": scores.neighbors,
                 "allowed": scores.allowed,
             }
-            self._warn_at_edges(scores, i, j)
+            self._warn_at_edges(scores, *model.winner)
         if self.verbose:
             print(
                 f"[LogDensityGradient] {len(self.centers_)} centres, alpha "
@@ -386,7 +422,7 @@ class LogDensityGradient(GradientEstimator):
         """
         last_width, last_alpha = (n - 1 for n in scores.loss.shape)
         edges: dict[str, tuple[int, ...]] = {"bandwidth": (), "alpha": ()}
-        if is_word(self.bandwidth, "cv"):
+        if isinstance(self.bandwidth, str):
             edges["bandwidth"] = (last_width,)
         elif np.ndim(self.bandwidth) == 1 and last_width > 0:
             edges["bandwidth"] = (0, last_width)
@@ -406,7 +442,7 @@ class LogDensityGradient(GradientEstimator):
         frame = self._frame()
         C, widths = frame.enter(self.centers_), self.bandwidth_ / frame.unit
         if self.coefficients == "shared":
-            return PotentialField(C, widths, self.coef_)
+            return PotentialField(C, widths, self.coef_, self._base)
         return SeparateField(C, widths, self.coef_)
 
     def _influence(self, tops: Floats, bottoms: Floats) -> Influence:

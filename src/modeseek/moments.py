@@ -19,6 +19,9 @@ distances between the centres, so P = phi and Q = E * P give
     G = (Q'P + P'Q - CE * P'P) / 2,    h = sum Q - (sum_j 1 / l_j^2) sum P:
 
 two matrix products, and no loop over features.
+
+A Gaussian base adds the gradient g0 = -base * z to the model, which the coefficients
+do not change: the loss gains the cross term 2 theta' sum psi.g0, so h gains it.
 """
 
 from __future__ import annotations
@@ -100,9 +103,10 @@ def task_scales(widths: Floats, shared: bool) -> Floats:
 class Problem(NamedTuple):
     """Rows in the frame, their folds and weights, and the model's centres."""
 
-    enter: Callable[[slice], Floats]  # rows of the data -> rows of the frame
+    enter: Callable[[slice | Integers], Floats]  # rows of the data -> of the frame
     n_rows: int
     centers: Floats  # (b, d)
+    base: Floats  # (d,) inverse variances of the Gaussian base; 0 for none
     shared: bool
     fold: Integers | None = None  # (n,) up to and including n_folds
     n_folds: int = 0
@@ -126,7 +130,7 @@ def compute_moments(problem: Problem, widths: Floats, scales: Floats) -> Moments
     Moments
         With leading axes (s, n_folds + 1).
     """
-    C, n_folds, weight = problem.centers, problem.n_folds, problem.weight
+    n_folds, weight = problem.n_folds, problem.weight
     add_rows = _add_shared if problem.shared else _add_separate
     n_tasks = 1 if problem.shared else len(widths)
 
@@ -136,12 +140,14 @@ def compute_moments(problem: Problem, widths: Floats, scales: Floats) -> Moments
         f = np.zeros(len(Z), dtype=np.intp) if fold is None else fold[rows]
         order = np.argsort(f, kind="stable")
         bounds = np.searchsorted(f[order], np.arange(n_folds + 2))
-        sums = _zeros(len(scales), n_folds + 1, n_tasks, len(C))
+        b = len(problem.centers)
+        sums = _zeros(len(scales), n_folds + 1, n_tasks, b)
         for k in range(n_folds + 1):
             part = order[bounds[k] : bounds[k + 1]]
-            for chunk in chunk_slices(len(part), len(C)):
+            for chunk in chunk_slices(len(part), b):
                 r = part[chunk]
-                add_rows(sums, k, Z[r], None if w is None else w[r], C, widths, scales)
+                w_r = None if w is None else w[r]
+                add_rows(sums, k, Z[r], w_r, problem, widths, scales)
         return sums
 
     blocks = map_blocks(kernel, problem.n_rows, n_jobs=problem.n_jobs)
@@ -175,16 +181,18 @@ def _add_shared(
     k: int,
     Z: Floats,
     w: Floats | None,
-    C: Floats,
+    problem: Problem,
     widths: Floats,
     scales: Floats,
 ) -> None:
     """Add rows of fold ``k`` for coefficients shared by the features."""
-    b = len(C)
+    C, b = problem.centers, len(problem.centers)
     D = squared_distances(Z, C, 1.0 / widths)
     precision = inverse_square(widths)
     E = squared_distances(Z, C, precision)
     CE = squared_distances(C, C, precision)
+    pull = problem.base * precision
+    R = (Z * pull) @ C.T - (Z**2 @ pull)[:, None]
     QP = np.empty((len(Z), 2 * b))
     for s, (scale, P) in enumerate(zip(scales, gaussians(D, scales), strict=True)):
         np.multiply(E, P, out=QP[:, :b])
@@ -195,7 +203,10 @@ def _add_shared(
         sums.G[s, k, 0] += (QtP + QtP.T - CE * PtP) * (0.5 / scale**4)
         sum_P = WP.sum(axis=0)
         sum_Q = np.einsum("ij,ij->j", E, WP)
-        sums.h[s, k, 0] += sum_Q / scale**4 - sum_P * (precision.sum() / scale**2)
+        linear = precision.sum() * sum_P
+        if pull.any():
+            linear += np.einsum("ij,ij->j", R, WP)
+        sums.h[s, k, 0] += sum_Q / scale**4 - linear / scale**2
         sums.count[s, k] += sum_P
     sums.weight[:, k] += len(Z) if w is None else w.sum()
 
@@ -205,11 +216,12 @@ def _add_separate(
     k: int,
     Z: Floats,
     w: Floats | None,
-    C: Floats,
+    problem: Problem,
     widths: Floats,
     scales: Floats,
 ) -> None:
     """Add rows of fold ``k`` for coefficients of each feature."""
+    C = problem.centers
     D = squared_distances(Z, C, 1.0 / widths)
     precision = inverse_square(widths)
     for s, (scale, P) in enumerate(zip(scales, gaussians(D, scales), strict=True)):

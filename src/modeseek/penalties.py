@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from modeseek.blocks import one_blas_thread
 from modeseek.frame import Floats
 from modeseek.moments import Moments
 
@@ -57,4 +58,5 @@ def quadratic_loss(G: Floats, h: Floats, theta: Floats) -> Floats:
 
 def ridge(moments: Moments, scales: Floats, lam: float) -> Floats:
     """Coefficients of one penalty from the moments of all rows, shape (tasks, b)."""
-    return ridge_path(*moments.mean(), scales, np.array([lam]))[:, :, 0]
+    with one_blas_thread():
+        return ridge_path(*moments.mean(), scales, np.array([lam]))[:, :, 0]

@@ -1,7 +1,7 @@
 """Which rows become centres and which fold judges a row, whatever their order.
 
-Rows are sorted by their distance from the mean; centres are drawn and folds dealt
-along that order. It does not change when rows are permuted, cut into chunks,
+Rows are sorted by their distance from the mean, and chance picks centres and folds by
+rank. The ranks do not change when rows are permuted, cut into chunks,
 shifted, rotated or measured in another unit, nor when copies of a row are replaced
 by a weight; distances are taken in single precision, so ``float32`` and ``float64``
 copies of the same data agree as well.
@@ -14,6 +14,7 @@ bound.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -97,7 +98,7 @@ def rank_rows(
     largest = max(map_blocks(lambda rows: np.abs(X[rows]).max(), n, n_jobs=n_jobs))
     scale = np.exp2(np.floor(np.log2(largest))) if largest > 0 else 1.0
 
-    def single(rows: slice) -> Floats:
+    def single(rows: slice | Integers) -> Floats:
         return (X[rows] / scale).astype(np.float32, order="C").astype(np.float64)
 
     w = np.ones(n) if weight is None else weight
@@ -111,16 +112,22 @@ def rank_rows(
 
     position = np.concatenate(list(map_blocks(squared_distance, n, n_jobs=n_jobs)))
     order = np.argsort(position, kind="stable")
-    order, is_new = _settle_ties(X, position, order)
+    order, is_new = _settle_ties(X, single, position, order)
     rank = np.empty(n, dtype=np.intp)
     rank[order] = np.cumsum(is_new) - 1
     return Ranking(rank, order[is_new])
 
 
 def _settle_ties(
-    X: NDArray[np.floating], position: Floats, order: Integers
+    X: NDArray[np.floating],
+    single: Callable[[Integers], Floats],
+    position: Floats,
+    order: Integers,
 ) -> tuple[Integers, NDArray[np.bool_]]:
-    """Sort rows at one position by content and flag the first of equal rows."""
+    """Sort rows at one position by content and flag the first of equal rows.
+
+    The content in single precision goes first, so that both precisions agree.
+    """
     same = position[order[1:]] == position[order[:-1]]
     is_new = np.ones(len(order), dtype=bool)
     if same.any():
@@ -128,7 +135,8 @@ def _settle_ties(
         tied[1:] |= same
         tied[:-1] |= same
         rows = order[tied]
-        keys = (*X[rows].T[::-1], position[rows])  # the last key sorts first
+        # The last key sorts first.
+        keys = (*X[rows].T[::-1], *single(rows).T[::-1], position[rows])
         order = order.copy()
         order[tied] = rows[np.lexsort(keys)]
         later = np.flatnonzero(same) + 1
@@ -212,9 +220,9 @@ def deal_folds(
     n_folds = min(n_folds, n_judges)
     fold_of_rank = np.full(n_distinct, n_folds, dtype=np.intp)
     if n_folds:
-        n_deals = -(-n_judges // n_folds)
-        deals = np.tile(np.arange(n_folds), (n_deals, 1))
-        fold_of_rank[judges] = rng.permuted(deals, axis=1).ravel()[:n_judges]
+        # Not in turn along the ranks: neighbours of the training rows would judge, and
+        # reward models that follow the chance fluctuations they share.
+        fold_of_rank[judges] = rng.permutation(np.arange(n_judges) % n_folds)
     return fold_of_rank[ranking.rank], n_folds
 
 

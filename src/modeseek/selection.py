@@ -115,6 +115,24 @@ def search_default(problem: Problem, typical: Floats, lams: Floats) -> Selection
     return best
 
 
+def enough_neighbors(count: Floats, weight: Floats) -> NDArray[np.bool_]:
+    """Whether a typical centre reaches enough rows.
+
+    Parameters
+    ----------
+    count : ndarray of shape (..., b)
+        Sum of every centre's Gaussian over the rows.
+    weight : ndarray of shape (...)
+        Weight of all rows.
+
+    Returns
+    -------
+    ndarray of bool of shape (...)
+    """
+    fewest = np.minimum(FEWEST_NEIGHBORS, 0.1 * np.asarray(weight))
+    return np.asarray(np.median(count, axis=-1) >= fewest)
+
+
 def narrowest_wins(scores: Scores) -> bool:
     """Whether the winner is the last, narrowest width."""
     return scores.winner()[0] == len(scores.widths) - 1
@@ -160,6 +178,6 @@ def _score(
         loss=mean,
         deviation=deviation,
         neighbors=neighbors,
-        allowed=neighbors >= np.minimum(FEWEST_NEIGHBORS, 0.1 * totals.weight),
+        allowed=enough_neighbors(totals.count, totals.weight),
     )
     return Selection(scores, totals[scores.winner()[0]])

@@ -43,7 +43,7 @@ def check_rows(
         ensure_min_samples=2 if reset else 1,
         reset=reset,
     )
-    largest = np.abs(rows).max()
+    largest = float(np.abs(rows).max())
     if largest > LARGEST_VALUE:
         raise ValueError(
             f"X has values up to {largest:.3g}, whose differences overflow. Divide "
@@ -64,18 +64,19 @@ def check_within_reach(
     row : ndarray of shape (n_samples,), optional
         Number of each row in the user's data.
     """
-    if frame.unit < SMALLEST_UNIT:
+    unit = float(np.min(frame.unit))
+    if unit < SMALLEST_UNIT:
         raise ValueError(
-            f"The rows of X lie only {frame.unit:.3g} apart, and derivatives of their "
+            f"The rows of X lie only {unit:.3g} apart, and derivatives of their "
             "density overflow. Multiply the features by a constant."
         )
     far = np.abs(X - frame.origin).max(axis=1)
     i = int(far.argmax())
-    if far[i] > FARTHEST * frame.unit:
+    if far[i] > FARTHEST * unit:
         raise ValueError(
             f"Row {i if row is None else row[i]} of X lies {far[i]:.3g} away from the "
-            f"others, whose typical distance is {frame.unit:.3g}. Such a value is "
-            "usually a code for a missing one: remove the row or rescale the feature."
+            f"others, whose typical distance is {unit:.3g}. Such a value is usually a "
+            "code for a missing one: remove the row or rescale the feature."
         )
 
 

@@ -1,0 +1,259 @@
+"""Coefficients from moments, and the choice of width and penalty on moments alone."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from modeseek.field import PotentialField, SeparateField, gradient
+from modeseek.moments import Moments, Problem, compute_moments, task_scales
+from modeseek.penalties import quadratic_loss, ridge, ridge_path
+from modeseek.selection import (
+    NARROWEST,
+    WIDEST,
+    Scores,
+    join,
+    narrowest_wins,
+    search,
+    search_default,
+)
+
+LAMS = np.array([1e-3, 1e-2, 0.1, 1.0, 10.0])
+
+
+@pytest.fixture
+def tasks():
+    """G, h and scales of three tasks."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((3, 20, 6))
+    return A.transpose(0, 2, 1) @ A / 20, rng.standard_normal((3, 6)), np.arange(1, 4.0)
+
+
+def test_ridge_path_solves_the_normal_equations(tasks):
+    G, h, scales = tasks
+    theta = ridge_path(G, h, scales, LAMS)
+    for t in range(3):
+        for a, lam in enumerate(LAMS):
+            solution = np.linalg.solve(G[t] + lam * scales[t] * np.eye(6), -h[t])
+            np.testing.assert_allclose(theta[t, :, a], solution, rtol=1e-10)
+
+
+def test_ridge_path_minimises_the_penalised_loss(tasks):
+    G, h, scales = tasks
+    theta = ridge_path(G, h, scales, LAMS)
+    for t in range(3):
+        for a, lam in enumerate(LAMS):
+
+            def loss(x, t=t, lam=lam):
+                return x @ G[t] @ x + 2 * x @ h[t] + lam * scales[t] * x @ x
+
+            best = minimize(loss, np.zeros(6), method="BFGS", options={"gtol": 1e-8})
+            np.testing.assert_allclose(theta[t, :, a], best.x, atol=1e-5)
+
+
+def test_ridge_stays_finite_where_moments_vanish_or_are_negative_by_rounding():
+    G = np.stack([np.zeros((4, 4)), -1e-5 * np.eye(4)])
+    theta = ridge_path(G, np.ones((2, 4)), np.ones(2), np.array([1e-6]))
+    np.testing.assert_allclose(theta, -1e6, rtol=1e-10)
+
+
+def test_quadratic_loss_sums_the_printed_loss_over_tasks(tasks):
+    G, h, _ = tasks
+    theta = np.random.default_rng(1).standard_normal((3, 6, 2))
+    for a in range(2):
+        expected = 0.0
+        for t in range(3):
+            for i in range(6):
+                expected += 2 * theta[t, i, a] * h[t, i]
+                for k in range(6):
+                    expected += theta[t, i, a] * G[t, i, k] * theta[t, k, a]
+        assert quadratic_loss(G, h, theta)[a] == pytest.approx(expected, rel=1e-12)
+
+
+def test_ridge_takes_the_means_of_the_moments(tasks):
+    G, h, scales = tasks
+    moments = Moments(7 * G, 7 * h, np.ones(6), np.asarray(7.0))
+    expected = ridge_path(G, h, scales, np.array([0.3]))[:, :, 0]
+    np.testing.assert_allclose(ridge(moments, scales, 0.3), expected, rtol=1e-10)
+
+
+rng = np.random.default_rng(5)
+Z = rng.standard_normal((80, 2)) * [1.0, 0.6]
+CENTERS = Z[:8]
+WEIGHT = rng.uniform(0.2, 3.0, len(Z))
+judged_by = np.where(np.arange(80) < 8, 3, rng.integers(0, 3, len(Z)))
+
+CANDIDATES = {
+    "one width": np.array([[0.5, 0.5], [2.0, 2.0], [1.0, 1.0]]),
+    "a width a feature": np.array([[0.5, 1.0], [2.0, 0.7], [1.0, np.inf]]),
+}
+
+
+def make_problem(shared, rows=slice(None), *, folds=True):
+    return Problem(
+        enter=lambda part: Z[rows][part],
+        n_rows=len(Z[rows]),
+        centers=CENTERS,
+        base=np.zeros(2),
+        shared=shared,
+        weight=WEIGHT[rows],
+        fold=judged_by[rows] if folds else None,
+        n_folds=3 if folds else 0,
+    )
+
+
+def make_field(shared, widths, theta):
+    if shared:
+        return PotentialField(CENTERS, widths, theta[0], np.zeros(2))
+    return SeparateField(CENTERS, widths, theta)
+
+
+def loss_row_by_row(field, rows):
+    """|g|^2 + 2 div g, averaged by weight."""
+    total = 0.0
+    for row in rows:
+        z = Z[[row]]
+        g = gradient(field, field.evaluate(z))
+        total += WEIGHT[row] * ((g**2).sum() + 2 * field.divergence(z)[0])
+    return total / WEIGHT[rows].sum()
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["shared", "separate"])
+@pytest.mark.parametrize("candidates", CANDIDATES.values(), ids=CANDIDATES)
+def test_hold_out_losses_equal_refitting_without_each_fold(shared, candidates):
+    scores = search(make_problem(shared), candidates, LAMS).scores
+    assert sorted(map(tuple, scores.widths)) == sorted(map(tuple, candidates))
+    for i, widths in enumerate(scores.widths):
+        for j, lam in enumerate(LAMS):
+            losses, weights = [], []
+            for k in range(3):
+                train = np.flatnonzero(judged_by != k)
+                judges = np.flatnonzero(judged_by == k)
+                moments = compute_moments(
+                    make_problem(shared, train, folds=False), widths, np.ones(1)
+                )[0, 0]
+                theta = ridge(moments, task_scales(widths, shared), lam)
+                field = make_field(shared, widths, theta)
+                losses.append(loss_row_by_row(field, judges))
+                weights.append(WEIGHT[judges].sum())
+            mean = np.average(losses, weights=weights)
+            assert scores.loss[i, j] == pytest.approx(mean, rel=1e-8)
+            assert scores.deviation[i, j] == pytest.approx(np.std(losses), rel=1e-8)
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["shared", "separate"])
+@pytest.mark.parametrize("candidates", CANDIDATES.values(), ids=CANDIDATES)
+def test_moments_of_the_winner_are_those_of_all_rows(shared, candidates):
+    scores, moments = search(make_problem(shared), candidates, LAMS)
+    widths = scores.widths[scores.winner()[0]]
+    problem = make_problem(shared, folds=False)
+    expected = compute_moments(problem, widths, np.ones(1))[0, 0]
+    for a, b in zip(moments.arrays(), expected.arrays(), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9 * np.abs(b).max())
+
+
+def test_one_feature_makes_shared_and_separate_coefficients_one_model():
+    one_feature = [
+        make_problem(shared)._replace(
+            enter=lambda part: Z[part, :1], centers=CENTERS[:, :1], base=np.zeros(1)
+        )
+        for shared in (True, False)
+    ]
+    candidates = np.array([[2.0], [1.0], [0.5]])
+    shared, separate = (search(p, candidates, LAMS).scores for p in one_feature)
+    np.testing.assert_allclose(shared.loss, separate.loss, rtol=1e-8)
+    np.testing.assert_allclose(shared.neighbors, separate.neighbors, rtol=1e-10)
+
+
+def test_one_width_for_all_features_is_scored_widest_first():
+    for shared in (True, False):
+        scores = search(make_problem(shared), CANDIDATES["one width"], LAMS).scores
+        np.testing.assert_array_equal(scores.widths[:, 0], [2.0, 1.0, 0.5])
+
+
+def test_neighbors_are_the_rows_the_median_centre_reaches():
+    scores = search(make_problem(True), CANDIDATES["one width"], LAMS).scores
+    D = ((Z[:, None] - CENTERS) ** 2).sum(axis=2)
+    for widths, neighbors in zip(scores.widths, scores.neighbors, strict=True):
+        reached = WEIGHT @ np.exp(-0.5 * D / widths[0] ** 2)
+        assert neighbors == pytest.approx(np.median(reached), rel=1e-10)
+
+
+def test_a_width_without_neighbours_is_not_allowed():
+    candidates = np.array([[1.0, 1.0], [1e-3, 1e-3]])
+    scores = search(make_problem(True), candidates, LAMS).scores
+    np.testing.assert_array_equal(scores.allowed, [True, False])
+
+
+def make_scores(loss, neighbors, allowed):
+    n = len(loss)
+    return Scores(
+        widths=np.arange(n, 0.0, -1)[:, None],
+        loss=np.array(loss, dtype=float),
+        deviation=np.zeros(np.shape(loss)),
+        neighbors=np.array(neighbors, dtype=float),
+        allowed=np.array(allowed),
+    )
+
+
+def test_the_winner_has_the_smallest_loss_among_allowed_widths():
+    scores = make_scores([[3, 1], [2, 0], [9, -5]], [30, 20, 1], [True, True, False])
+    assert scores.winner() == (1, 1)
+
+
+def test_without_an_allowed_width_the_most_neighbours_win():
+    scores = make_scores([[3, 1], [2, 0]], [5, 1], [False, False])
+    assert scores.winner() == (0, 1)
+
+
+def test_joined_grids_keep_the_moments_of_the_better_width():
+    grids = [
+        search(make_problem(True), np.full((1, 2), width), LAMS) for width in (20.0, 1)
+    ]
+    better = min(grids, key=lambda grid: grid.scores.loss.min())
+    for pair in (grids, grids[::-1]):
+        joined = join(*pair)
+        np.testing.assert_array_equal(joined.moments.G, better.moments.G)
+        assert joined.scores.loss.shape == (2, len(LAMS))
+
+
+def tight_clusters(spread):
+    """Rows of a lattice of tight clusters: fine structure beside wide distances."""
+    rng = np.random.default_rng(0)
+    corners = np.stack(np.meshgrid(np.arange(4.0), np.arange(4.0)), -1).reshape(-1, 2)
+    X = np.repeat(corners, 40, axis=0)
+    return X + spread * rng.standard_normal(X.shape)
+
+
+def search_clusters(spread):
+    X = tight_clusters(spread)
+    problem = Problem(
+        enter=lambda part: X[part],
+        n_rows=len(X),
+        centers=X[::8],
+        base=np.zeros(2),
+        shared=True,
+        fold=np.where(np.arange(len(X)) % 8 == 0, 3, np.arange(len(X)) % 3),
+        n_folds=3,
+    )
+    return search_default(problem, np.full(2, 2.0), LAMS).scores
+
+
+def test_default_widths_are_powers_of_the_root_of_two_of_the_typical_distance():
+    scores = search_clusters(0.6)
+    assert not narrowest_wins(scores)
+    expected = 2.0 * np.sqrt(2.0) ** np.arange(WIDEST, NARROWEST - 1, -1)
+    np.testing.assert_allclose(scores.widths[:, 0], expected, rtol=1e-12)
+
+
+def test_default_widths_grow_narrower_while_the_narrowest_wins():
+    scores = search_clusters(0.05)
+    assert len(scores.widths) > WIDEST - NARROWEST + 1
+    ratios = scores.widths[1:, 0] / scores.widths[:-1, 0]
+    np.testing.assert_allclose(ratios, np.sqrt(0.5), rtol=1e-12)
+
+
+def test_without_folds_nothing_is_chosen_and_the_losses_are_zero():
+    problem = make_problem(True, folds=False)
+    scores = search(problem, np.full((1, 2), 1.0), np.array([0.1])).scores
+    np.testing.assert_array_equal(scores.loss, [[0.0]])
+    assert scores.winner() == (0, 0)

@@ -1,0 +1,163 @@
+"""Two hundred awkward data sets: every row gets a label, and nothing is not a number.
+
+Outliers, heavy tails, ties, wildly mixed scales, 1 to 60 features, 5 to 300 rows.
+"""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
+
+ESTIMATORS = {
+    "default": None,
+    "one_width": LogDensityGradient(),
+    "separate": LogDensityGradient(10, coefficients="separate"),
+    "kernel": KernelDensityGradient(),
+}
+
+ASCENTS = ("fixed_point", "fixed_point", "gradient", "quasi_newton")
+
+#: What modeseek may say about such data; anything else is an error.
+DOCUMENTED = (
+    (ConvergenceWarning, r"\d+ of \d+ rows were still moving"),
+    (UserWarning, "The chosen (bandwidth|alpha) is the first or last"),
+    (UserWarning, r"n_centers=\d+ is more than the distinct rows allow"),
+)
+
+
+def blobs(rng, n, d):
+    means = 4.0 * rng.standard_normal((int(rng.integers(1, 5)), d))
+    return means[rng.integers(0, len(means), n)] + rng.standard_normal((n, d))
+
+
+def outliers(rng, n, d):
+    X = blobs(rng, n, d)
+    far = rng.choice(n, max(1, n // 20), replace=False)
+    X[far] *= 10.0 ** rng.uniform(1.0, 8.0, (len(far), 1))
+    return X
+
+
+def heavy_tails(rng, n, d):
+    return rng.standard_cauchy((n, d))
+
+
+def rounded(rng, n, d):
+    return np.round(blobs(rng, n, d), int(rng.integers(0, 2)))
+
+
+def integers(rng, n, d):
+    return rng.integers(0, int(rng.integers(2, 12)), (n, d)).astype(float)
+
+
+def duplicates(rng, n, d):
+    few = blobs(rng, max(2, n // 4), d)
+    return few[rng.integers(0, len(few), n)]
+
+
+def mixed_scales(rng, n, d):
+    return blobs(rng, n, d) * 10.0 ** rng.uniform(-6.0, 6.0, d)
+
+
+def mixed_offsets(rng, n, d):
+    return blobs(rng, n, d) + 10.0 ** rng.uniform(-6.0, 6.0, d)
+
+
+def constant_features(rng, n, d):
+    X = blobs(rng, n, d)
+    X[:, rng.random(d) < 0.3] = 7.0
+    X[:, 0] = rng.standard_normal(n)
+    return X
+
+
+def mostly_zero(rng, n, d):
+    return rng.exponential(1.0, (n, d)) * (rng.random((n, d)) < 0.15)
+
+
+def on_a_line(rng, n, d):
+    return rng.standard_normal((n, 1)) * rng.standard_normal(d)
+
+
+def grid(rng, n, d):
+    return np.stack([np.arange(n) // (j + 1) for j in range(d)], axis=1).astype(float)
+
+
+KINDS = (
+    outliers,
+    heavy_tails,
+    rounded,
+    integers,
+    duplicates,
+    mixed_scales,
+    mixed_offsets,
+    constant_features,
+    mostly_zero,
+    on_a_line,
+    grid,
+    blobs,
+)
+
+
+def draw(seed):
+    """Data set number ``seed``, its kind, and the model to fit."""
+    rng = np.random.default_rng(seed)
+    kind = KINDS[seed % len(KINDS)]
+    n = int(np.exp(rng.uniform(np.log(5), np.log(301))))
+    d = int(np.exp(rng.uniform(0.0, np.log(61))))
+    X = kind(rng, n, d)
+    X[0, 0] += 1.0  # at least two rows differ
+    name = list(ESTIMATORS)[(seed // len(KINDS)) % len(ESTIMATORS)]
+    ascent = ASCENTS[int(rng.integers(len(ASCENTS)))]
+    model = ModeClustering(ESTIMATORS[name], ascent=ascent)
+    return X, model, f"{kind.__name__}, n={n}, d={d}, {name}, {ascent}"
+
+
+def fit(model, X):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for category, message in DOCUMENTED:
+            warnings.filterwarnings("ignore", message=message, category=category)
+        return model.fit(X)
+
+
+def check(model, X, what):
+    n = len(X)
+    assert np.isfinite(model.modes_).all(), what
+    assert np.isfinite(model.cluster_centers_).all(), what
+    assert model.n_clusters_ >= 1, what
+    assert model.labels_.shape == (n,), what
+    np.testing.assert_array_equal(
+        np.unique(model.labels_), range(model.n_clusters_), err_msg=what
+    )
+    assert np.bincount(model.labels_).sum() == n, what
+    tree = model.merge_tree_
+    for part in (tree.heights, tree.saddles, tree.passes, tree.std_error):
+        assert np.isfinite(part).all(), what
+    assert (tree.prominence >= 0).all(), what
+    np.testing.assert_array_equal(model.predict(X), model.labels_, err_msg=what)
+    share, score = model.membership(X), model.outlier_score(X)
+    np.testing.assert_allclose(share.sum(axis=1), 1.0, rtol=1e-9, err_msg=what)
+    np.testing.assert_array_equal(share.argmax(axis=1), model.labels_, err_msg=what)
+    assert ((score >= 0) & (score <= 1)).all(), what
+
+
+@pytest.mark.parametrize("batch", range(20))
+def test_every_row_of_an_awkward_data_set_gets_a_label(batch):
+    for seed in range(10 * batch, 10 * batch + 10):
+        X, model, what = draw(seed)
+        try:
+            fit(model, X)
+        except (ValueError, RuntimeWarning, np.linalg.LinAlgError) as error:
+            error.add_note(f"data set {seed}: {what}")
+            raise
+        check(model, X, f"data set {seed}: {what}")
+
+
+def test_the_data_sets_are_as_varied_as_they_should_be():
+    shapes = np.array([draw(seed)[0].shape for seed in range(200)])
+    assert shapes[:, 0].min() <= 8
+    assert shapes[:, 0].max() >= 250
+    assert shapes[:, 1].min() == 1
+    assert shapes[:, 1].max() >= 50
