@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
+from modeseek.cluster import LEAST_PROMINENCE, LEAST_SIGNIFICANCE
 from modeseek.datasets import gaussian, three_gaussians
 
 SEPARATE = LogDensityGradient(30, bandwidth=1.5, alpha=1e-3, coefficients="separate")
@@ -349,9 +350,10 @@ def test_auto_merges_what_is_low_or_not_significant(bumpy):
     X = bumpy.estimator_.centers_
     model = clone(bumpy).set_params(prominence="auto").fit(X)
     tree = model.merge_tree_
-    kept = (tree.prominence >= 0.5) & (tree.prominence >= 2.0 * tree.std_error)
+    high = tree.prominence >= LEAST_PROMINENCE
+    kept = high & (tree.prominence >= LEAST_SIGNIFICANCE * tree.std_error)
     assert model.n_clusters_ == 1 + kept.sum()
-    assert kept.sum() < (tree.prominence >= 0.5).sum()  # errors matter here
+    assert kept.sum() < high.sum()  # errors matter here
 
 
 def test_modes_of_new_rows_give_their_clusters_at_any_level(bumpy):

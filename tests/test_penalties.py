@@ -12,7 +12,6 @@ from modeseek.selection import (
     WIDEST,
     Scores,
     join,
-    narrowest_wins,
     search,
     search_default,
 )
@@ -120,7 +119,7 @@ def loss_row_by_row(field, rows):
 @pytest.mark.parametrize("shared", [True, False], ids=["shared", "separate"])
 @pytest.mark.parametrize("candidates", CANDIDATES.values(), ids=CANDIDATES)
 def test_hold_out_losses_equal_refitting_without_each_fold(shared, candidates):
-    scores = search(make_problem(shared), candidates, LAMS).scores
+    scores = search(make_problem(shared), candidates, LAMS)
     assert sorted(map(tuple, scores.widths)) == sorted(map(tuple, candidates))
     for i, widths in enumerate(scores.widths):
         for j, lam in enumerate(LAMS):
@@ -137,18 +136,7 @@ def test_hold_out_losses_equal_refitting_without_each_fold(shared, candidates):
                 weights.append(WEIGHT[judges].sum())
             mean = np.average(losses, weights=weights)
             assert scores.loss[i, j] == pytest.approx(mean, rel=1e-8)
-            assert scores.deviation[i, j] == pytest.approx(np.std(losses), rel=1e-8)
-
-
-@pytest.mark.parametrize("shared", [True, False], ids=["shared", "separate"])
-@pytest.mark.parametrize("candidates", CANDIDATES.values(), ids=CANDIDATES)
-def test_moments_of_the_winner_are_those_of_all_rows(shared, candidates):
-    scores, moments = search(make_problem(shared), candidates, LAMS)
-    widths = scores.widths[scores.winner()[0]]
-    problem = make_problem(shared, folds=False)
-    expected = compute_moments(problem, widths, np.ones(1))[0, 0]
-    for a, b in zip(moments.arrays(), expected.arrays(), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9 * np.abs(b).max())
+            np.testing.assert_allclose(scores.fold_loss[i, j], losses, rtol=1e-8)
 
 
 def test_one_feature_makes_shared_and_separate_coefficients_one_model():
@@ -159,19 +147,19 @@ def test_one_feature_makes_shared_and_separate_coefficients_one_model():
         for shared in (True, False)
     ]
     candidates = np.array([[2.0], [1.0], [0.5]])
-    shared, separate = (search(p, candidates, LAMS).scores for p in one_feature)
+    shared, separate = (search(p, candidates, LAMS) for p in one_feature)
     np.testing.assert_allclose(shared.loss, separate.loss, rtol=1e-8)
     np.testing.assert_allclose(shared.neighbors, separate.neighbors, rtol=1e-10)
 
 
 def test_one_width_for_all_features_is_scored_widest_first():
     for shared in (True, False):
-        scores = search(make_problem(shared), CANDIDATES["one width"], LAMS).scores
+        scores = search(make_problem(shared), CANDIDATES["one width"], LAMS)
         np.testing.assert_array_equal(scores.widths[:, 0], [2.0, 1.0, 0.5])
 
 
 def test_neighbors_are_the_rows_the_median_centre_reaches():
-    scores = search(make_problem(True), CANDIDATES["one width"], LAMS).scores
+    scores = search(make_problem(True), CANDIDATES["one width"], LAMS)
     D = ((Z[:, None] - CENTERS) ** 2).sum(axis=2)
     for widths, neighbors in zip(scores.widths, scores.neighbors, strict=True):
         reached = WEIGHT @ np.exp(-0.5 * D / widths[0] ** 2)
@@ -180,7 +168,7 @@ def test_neighbors_are_the_rows_the_median_centre_reaches():
 
 def test_a_width_without_neighbours_is_not_allowed():
     candidates = np.array([[1.0, 1.0], [1e-3, 1e-3]])
-    scores = search(make_problem(True), candidates, LAMS).scores
+    scores = search(make_problem(True), candidates, LAMS)
     np.testing.assert_array_equal(scores.allowed, [True, False])
 
 
@@ -189,7 +177,7 @@ def make_scores(loss, neighbors, allowed):
     return Scores(
         widths=np.arange(n, 0.0, -1)[:, None],
         loss=np.array(loss, dtype=float),
-        deviation=np.zeros(np.shape(loss)),
+        fold_loss=np.repeat(np.array(loss, dtype=float)[:, :, None], 3, axis=2),
         neighbors=np.array(neighbors, dtype=float),
         allowed=np.array(allowed),
     )
@@ -200,20 +188,27 @@ def test_the_winner_has_the_smallest_loss_among_allowed_widths():
     assert scores.winner() == (1, 1)
 
 
+def test_a_wider_width_wins_unless_clearly_worse():
+    scores = make_scores([[3.0, 1.1], [2.0, 1.0]], [30, 20], [True, True])
+    assert scores.best() == scores.winner() == (1, 1)  # worse in every fold alike
+    noisy = scores.fold_loss.copy()
+    noisy[0, 1] += [-0.5, 0.0, 0.5]  # now worse in some folds, better in others
+    assert scores._replace(fold_loss=noisy).winner() == (0, 1)
+    per_feature = np.array([[2.0, 1.0], [1.0, 2.0]])  # neither is the wider one
+    assert scores._replace(fold_loss=noisy, widths=per_feature).winner() == (1, 1)
+
+
 def test_without_an_allowed_width_the_most_neighbours_win():
     scores = make_scores([[3, 1], [2, 0]], [5, 1], [False, False])
     assert scores.winner() == (0, 1)
 
 
-def test_joined_grids_keep_the_moments_of_the_better_width():
-    grids = [
-        search(make_problem(True), np.full((1, 2), width), LAMS) for width in (20.0, 1)
-    ]
-    better = min(grids, key=lambda grid: grid.scores.loss.min())
-    for pair in (grids, grids[::-1]):
-        joined = join(*pair)
-        np.testing.assert_array_equal(joined.moments.G, better.moments.G)
-        assert joined.scores.loss.shape == (2, len(LAMS))
+def test_joined_grids_are_the_grid_of_all_their_widths():
+    widths = np.array([[20.0, 20.0], [1.0, 1.0]])
+    joined = join(*(search(make_problem(True), w[None], LAMS) for w in widths))
+    together = search(make_problem(True), widths, LAMS)
+    for one, both in zip(joined, together, strict=True):
+        np.testing.assert_allclose(one, both, rtol=1e-8)
 
 
 def tight_clusters(spread):
@@ -235,12 +230,12 @@ def search_clusters(spread):
         fold=np.where(np.arange(len(X)) % 8 == 0, 3, np.arange(len(X)) % 3),
         n_folds=3,
     )
-    return search_default(problem, np.full(2, 2.0), LAMS).scores
+    return search_default(problem, np.full(2, 2.0), LAMS)
 
 
 def test_default_widths_are_powers_of_the_root_of_two_of_the_typical_distance():
     scores = search_clusters(0.6)
-    assert not narrowest_wins(scores)
+    assert scores.best()[0] < len(scores.widths) - 1
     expected = 2.0 * np.sqrt(2.0) ** np.arange(WIDEST, NARROWEST - 1, -1)
     np.testing.assert_allclose(scores.widths[:, 0], expected, rtol=1e-12)
 
@@ -254,6 +249,6 @@ def test_default_widths_grow_narrower_while_the_narrowest_wins():
 
 def test_without_folds_nothing_is_chosen_and_the_losses_are_zero():
     problem = make_problem(True, folds=False)
-    scores = search(problem, np.full((1, 2), 1.0), np.array([0.1])).scores
+    scores = search(problem, np.full((1, 2), 1.0), np.array([0.1]))
     np.testing.assert_array_equal(scores.loss, [[0.0]])
     assert scores.winner() == (0, 0)

@@ -22,14 +22,21 @@ from modeseek.frame import Floats
 Bools: TypeAlias = NDArray[np.bool_]
 Memory: TypeAlias = tuple[Floats, ...]
 
-#: What rounding may take from a potential, in its size.
-ROUNDING = 64.0 * np.finfo(np.float64).eps
+#: What rounding may take from a potential, in its size: distances come from matrix
+#: products, whose errors grow with the distance from the middle of the centres.
+ROUNDING = 1024.0 * np.finfo(np.float64).eps
 
 #: Longest move that a stretched safe step proposes.
 LONGEST_STRETCH = 0.5
 
 #: Longest move of a quasi-Newton step: beyond, its parabola says little.
 TRUST_RADIUS = 0.5
+
+#: Rows farther than this from every centre see hardly any slope to learn from.
+FAR = 6.0
+
+#: Least mass that starts an inverse Hessian.
+SMALLEST_MASS = 1e-9
 
 
 class Step(NamedTuple):
@@ -195,7 +202,8 @@ def largest_step_size(field: Field) -> float:
 def quasi_newton() -> Step:
     """BFGS: every row learns its own inverse Hessian from its last moves.
 
-    It starts from the fixed point's step; coordinates are in widths.
+    It starts from the fixed point's step, and takes that step itself where every
+    Gaussian is all but zero; coordinates are in widths.
     """
 
     def scaled_gradient(field: Field, here: Evaluation) -> Floats:
@@ -203,7 +211,7 @@ def quasi_newton() -> Step:
 
     def start(field: Field, Z: Floats, here: Evaluation) -> Memory:
         first = np.where(here.mass > 0, here.factor * here.mass, here.bound)
-        first = np.broadcast_to(np.maximum(first, np.finfo(float).tiny), Z.shape)
+        first = np.broadcast_to(np.maximum(first, SMALLEST_MASS), Z.shape)
         inverse = np.zeros((*Z.shape, Z.shape[1]))
         diagonal = np.arange(Z.shape[1])
         inverse[:, diagonal, diagonal] = 1.0 / first
@@ -220,9 +228,10 @@ def quasi_newton() -> Step:
         move = np.where(uphill[:, None], move, here.safe_step() / field.widths)
         size = np.linalg.norm(move, axis=1, keepdims=True)
         move *= np.minimum(1.0, TRUST_RADIUS / np.maximum(size, 1e-300))
-        finite = np.isfinite(field.widths)
-        displacement = np.where(finite, move * np.where(finite, field.widths, 0.0), 0.0)
-        return displacement, (inverse, U, g)
+        move *= np.where(np.isfinite(field.widths), field.widths, 0.0)
+        far = here.nearest > FAR
+        move[far] = here.take(far).fixed_point_step()
+        return move, (inverse, U, g)
 
     return Step(start, propose)
 
@@ -231,7 +240,7 @@ def _bfgs_update(inverse: Floats, s: Floats, y: Floats) -> Floats:
     """Update inverse Hessians of -f where the curvature along the move is positive."""
     sy = np.einsum("mi,mi->m", s, y)
     size = np.linalg.norm(s, axis=1) * np.linalg.norm(y, axis=1)
-    good = sy > 1e-10 * size
+    good = (sy > 1e-10 * size) & (size > 1e-30)
     if not good.any():
         return inverse
     H, s, y, rho = inverse[good], s[good], y[good], 1.0 / sy[good]

@@ -30,11 +30,14 @@ def squared_distances(Z: Floats, C: Floats, weights: Floats) -> Floats:
     -------
     ndarray of shape (m, b)
     """
-    U, V = Z * weights, C * weights
-    D = U @ (-2.0 * V.T)
+    # The product cancels where rows are many widths from the origin: move it first.
+    middle = C.mean(axis=0)
+    U, V = (Z - middle) * weights, (C - middle) * weights
+    D: Floats = U @ (-2.0 * V.T)
     D += np.einsum("ij,ij->i", U, U)[:, None]
     D += np.einsum("ij,ij->i", V, V)
-    return np.maximum(D, 0.0, out=D)
+    np.maximum(D, 0.0, out=D)
+    return D
 
 
 def gaussians(D: Floats, scales: Floats) -> Iterator[Floats]:

@@ -44,8 +44,8 @@ ASCENTS = ("fixed_point", "gradient", "quasi_newton", "blurring")
 #: Rows among which passes between modes are sought.
 TREE_ROWS = 3000
 
-#: prominence="auto": merge what is lower than this, a density ratio of 1.65 ...
-LEAST_PROMINENCE = 0.5
+#: prominence="auto": merge what is lower than this, a density ratio of 1.35 ...
+LEAST_PROMINENCE = 0.3
 
 #: ... and what is lower than this many of its standard errors.
 LEAST_SIGNIFICANCE = 2.0
@@ -80,7 +80,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         step, from the rows where they are then.
     prominence : "auto" or float, default="auto"
         How far the log-density must fall between two modes for both to be clusters.
-        ``"auto"`` merges modes whose prominence is below 0.5 or below two of its
+        ``"auto"`` merges modes whose prominence is below 0.3 or below two of its
         standard errors; 0 keeps every mode, as the paper does.
     step_size : "auto" or float, default="auto"
         Step size of the gradient ascent, in squared units of the data.
@@ -329,8 +329,8 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         """Store the modes that rows reached, highest first."""
         weight = np.bincount(mode_of_row, weights=counts, minlength=len(modes))
         value = field.evaluate(modes).value
-        height = weight if value is None else value
-        by_height: Integers = np.lexsort((*modes.T, -height))
+        height: Floats = np.asarray(weight if value is None else value)
+        by_height: NDArray[np.intp] = np.lexsort((*modes.T, -height)).astype(np.intp)
         order = by_height[weight[by_height] > 0]
         self._modes = modes[order]
         self._mode_weight = weight[order]

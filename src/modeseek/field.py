@@ -32,6 +32,10 @@ from modeseek.frame import Floats
 
 Rows = NDArray[np.intp] | NDArray[np.bool_]
 
+#: Squared distances are taken as no larger than this (a model without coefficients has
+#: nothing at any distance).
+FARTHEST = 1e300
+
 #: Largest eigenvalue of the Hessian of exp(-r^2 / 2), reached at r^2 = 3.
 LARGEST_CURVATURE = 2.0 * np.exp(-1.5)
 
@@ -112,7 +116,7 @@ def gradient(field: Field, evaluation: Evaluation) -> Floats:
 
 def _nearest_first(D: Floats) -> tuple[Floats, Floats, Floats]:
     """Return exp(-(D - min D) / 2) in place of D, exp(-min D / 2) and sqrt(min D)."""
-    smallest = D.min(axis=1, keepdims=True)
+    smallest = np.minimum(D.min(axis=1, keepdims=True), FARTHEST)
     D -= smallest
     D *= -0.5
     np.exp(D, out=D)
@@ -144,14 +148,15 @@ class PotentialField(NamedTuple):
         """Evaluate everything a step needs."""
         D = squared_distances(Z, self.centers, 1.0 / self.widths)
         if self.saturates:
+            D[:, self.theta == 0] = np.inf  # no pull, however near
             P, factor, nearest = _nearest_first(D)
         else:  # the Gaussian's pull remains where every other underflows
             nearest, factor = np.sqrt(D.min(axis=1)), np.ones((len(Z), 1))
             P = np.exp(-0.5 * D)
         positive = np.maximum(self.theta, 0.0)
-        columns = np.column_stack(
-            [self.theta, positive, self.theta[:, None] * self.centers]
-        )
+        middle = self.centers.mean(axis=0)
+        weighted = self.theta[:, None] * (self.centers - middle)
+        columns = np.column_stack([self.theta, positive, weighted])
         sums = P @ columns  # (m, 2 + d)
         mass, plus = sums[:, :1], sums[:, 1:2]
         minus = (positive - self.theta).sum()
@@ -160,7 +165,7 @@ class PotentialField(NamedTuple):
         here = Evaluation(
             value=(factor * mass)[:, 0],
             size=size[:, 0],
-            pull=sums[:, 2:] - mass * Z,
+            pull=sums[:, 2:] - mass * (Z - middle),
             mass=mass,
             bound=np.maximum(bound, np.finfo(float).tiny),
             factor=factor,
@@ -214,13 +219,14 @@ class SeparateField(NamedTuple):
             squared_distances(Z, self.centers, 1.0 / self.widths)
         )
         positive = np.maximum(self.theta, 0.0)
+        middle = self.centers.mean(axis=0)
         mass = P @ self.theta.T
         minus = (positive - self.theta).sum(axis=1)
         bound = factor * (P @ positive.T) + LARGEST_CURVATURE * minus
         return Evaluation(
             value=None,
             size=(factor * (P @ np.abs(self.theta).T)).max(axis=1),
-            pull=P @ (self.theta.T * self.centers) - mass * Z,
+            pull=P @ (self.theta.T * (self.centers - middle)) - mass * (Z - middle),
             mass=mass,
             bound=np.maximum(bound, np.finfo(float).tiny),
             factor=factor,

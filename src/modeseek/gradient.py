@@ -43,8 +43,11 @@ from modeseek.validation import (
     is_word,
 )
 
-#: Centres that n_centers="auto" draws at most: the paper's number.
+#: Centres that n_centers="auto" draws at most: the paper's number ...
 AUTO_CENTERS = 100
+
+#: ... and more where widths may be learned: their descent follows the draw less.
+AUTO_CENTERS_LEARNED = 150
 
 #: Default penalties. Below 1e-6 the solution is that of no penalty, to rounding.
 ALPHAS = 10.0 ** np.arange(-6.0, 1.01, 0.5)
@@ -173,8 +176,8 @@ class LogDensityGradient(GradientEstimator):
     Parameters
     ----------
     n_centers : int or "auto", default="auto"
-        Rows drawn as centres of Gaussians: 100, or half of the distinct rows where
-        those are fewer than 200.
+        Rows drawn as centres of Gaussians: 100, 150 where ``bandwidth`` is "auto" or
+        "learned", but no more than half of the distinct rows.
     bandwidth : {"cv", "auto", "learned"}, float or array-like, default="cv"
         Width of the Gaussians.
 
@@ -372,7 +375,8 @@ class LogDensityGradient(GradientEstimator):
         """Resolve ``n_centers``; ``most`` leaves rows to judge the candidates."""
         most = max(1, most)
         if is_word(self.n_centers, "auto"):
-            return min(AUTO_CENTERS, most)
+            enough = AUTO_CENTERS_LEARNED if self._standardizes() else AUTO_CENTERS
+            return min(enough, most)
         wanted = check_integer("n_centers", self.n_centers, least=1)
         if wanted > most:
             warnings.warn(
@@ -404,11 +408,11 @@ class LogDensityGradient(GradientEstimator):
                 "bandwidth": scores.widths * frame.unit,
                 "alpha": alpha,
                 "mean_test_loss": scores.loss / unit / unit,
-                "std_test_loss": scores.deviation / unit / unit,
+                "std_test_loss": scores.fold_loss.std(axis=-1) / unit / unit,
                 "n_neighbors": scores.neighbors,
                 "allowed": scores.allowed,
             }
-            self._warn_at_edges(scores, *model.winner)
+            self._warn_at_edges(scores, *scores.best())
         if self.verbose:
             print(
                 f"[LogDensityGradient] {len(self.centers_)} centres, alpha "

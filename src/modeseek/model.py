@@ -24,7 +24,7 @@ from modeseek.frame import Floats
 from modeseek.moments import Moments, Problem, compute_moments, task_scales
 from modeseek.penalties import ridge
 from modeseek.sampling import Integers, Ranking, draw_centers
-from modeseek.selection import Scores, Selection, search, search_default
+from modeseek.selection import Scores, search, search_default
 from modeseek.widths import learn_widths, make_pilot, marginal_start
 
 #: Share of the gradient that a Gaussian must explain to become the model's base.
@@ -46,8 +46,7 @@ class Model(NamedTuple):
     theta: Floats  # (tasks, b)
     lam: float
     moments: Moments
-    scores: Scores  # of the grid of widths
-    winner: tuple[int, int]  # width and penalty chosen there
+    scores: Scores  # of the grid of widths, also where widths were learned after it
 
 
 def fit_grid(
@@ -69,24 +68,19 @@ def fit_grid(
     Model
     """
     if candidates is None:
-        return _solve_winner(problem, lams, search_default(problem, typical, lams))
-    return _solve_winner(problem, lams, search(problem, candidates, lams))
+        scores = search_default(problem, typical, lams)
+    else:
+        scores = search(problem, candidates, lams)
+    i, j = scores.winner()
+    return _solve(problem, scores.widths[i], float(lams[j]), scores)
 
 
-def _solve_winner(problem: Problem, lams: Floats, selection: Selection) -> Model:
-    scores, (i, j) = selection.scores, selection.scores.winner()
-    widths, lam = scores.widths[i], float(lams[j])
-    theta = ridge(selection.moments, task_scales(widths, problem.shared), lam)
-    return Model(
-        problem.centers,
-        widths,
-        problem.base,
-        theta,
-        lam,
-        selection.moments,
-        scores,
-        (i, j),
-    )
+def _solve(problem: Problem, widths: Floats, lam: float, scores: Scores) -> Model:
+    """Solve for the coefficients on all rows."""
+    everything = problem._replace(fold=None, n_folds=0)
+    moments = compute_moments(everything, widths, np.ones(1)).total()[0]
+    theta = ridge(moments, task_scales(widths, problem.shared), lam)
+    return Model(problem.centers, widths, problem.base, theta, lam, moments, scores)
 
 
 def gaussian_share(model: Model) -> float:
@@ -102,7 +96,7 @@ def gaussian_share(model: Model) -> float:
     float
     """
     gaussian = float(np.isfinite(model.widths).sum())
-    return gaussian / max(gaussian, -float(model.scores.loss[model.winner]))
+    return gaussian / max(gaussian, -float(model.scores.loss[model.scores.best()]))
 
 
 def fit_auto(
@@ -172,12 +166,7 @@ def _learn_from(
         return simple
     widths = np.full(len(typical), np.inf)
     widths[finite] = learned.widths
-    everything = problem._replace(fold=None, n_folds=0)
-    moments = compute_moments(everything, widths, np.ones(1)).total()[0]
-    theta = ridge(moments, task_scales(widths, shared=True), learned.lam)
-    return simple._replace(
-        widths=widths, base=problem.base, theta=theta, lam=learned.lam, moments=moments
-    )
+    return _solve(problem, widths, learned.lam, simple.scores)
 
 
 def _pilot_rows(problem: Problem, ranking: Ranking) -> Integers:

@@ -34,6 +34,10 @@ POLISHED = 1e-9
 #: A mode's curvature must be below minus this, in the same size.
 CURVED = 1e-9
 
+#: A mode's terms must be at least this large, in the largest of any centre: below, the
+#: model says nothing, and its zeros are those of rounding.
+ALIVE = 1e-9
+
 #: Push away from a saddle, in widths.
 PUSH = 0.1
 
@@ -111,8 +115,10 @@ def polish(field: Field, Z: Floats) -> Polished:
             end[fails] = climb(field, start[fails], step, tol=0.0, max_iter=5).points
         points[active] = end
     slope = np.linalg.norm(local.gradient, axis=1)
-    is_mode = (slope <= POLISHED * local.size) & (
-        local.values[:, -1] < -CURVED * local.size
+    is_mode = (
+        (slope <= POLISHED * local.size)
+        & (local.values[:, -1] < -CURVED * local.size)
+        & (local.size >= ALIVE * field.evaluate(field.centers).size.max())
     )
     widths = np.where(np.isfinite(field.widths), field.widths, 0.0)
     return Polished(

@@ -31,11 +31,11 @@ class Scores(NamedTuple):
 
     widths: Floats  # (n_widths, d)
     loss: Floats  # (n_widths, n_penalties)
-    deviation: Floats  # (n_widths, n_penalties) standard deviation over folds
+    fold_loss: Floats  # (n_widths, n_penalties, n_folds)
     neighbors: Floats  # (n_widths,) rows that the median centre reaches
     allowed: NDArray[np.bool_]  # (n_widths,) enough neighbours
 
-    def winner(self) -> tuple[int, int]:
+    def best(self) -> tuple[int, int]:
         """Return width and penalty of the smallest loss among allowed widths."""
         allowed = self.allowed
         if not allowed.any():
@@ -44,15 +44,36 @@ class Scores(NamedTuple):
         i, j = np.unravel_index(np.argmin(loss), loss.shape)
         return int(i), int(j)
 
+    def winner(self) -> tuple[int, int]:
+        """Return the widest width that is not clearly worse than the best.
 
-class Selection(NamedTuple):
-    """A grid that was scored, and the moments of its best width."""
+        Not clearly: by no more than one standard error of the difference, paired
+        over folds. The loss is flat towards narrow kernels, and its minimum now and
+        then far too narrow. Where candidates differ by more than a factor, none is
+        the widest, and the best wins.
+        """
+        i, j = self.best()
+        n_folds = self.fold_loss.shape[-1]
+        if n_folds < 2 or _factors(self.widths) is None:
+            return i, j
+        penalties = self.loss.argmin(axis=1)
+        rows = np.arange(len(self.loss))
+        worse = self.fold_loss[rows, penalties] - self.fold_loss[i, j]
+        error = worse.std(axis=1, ddof=1) / np.sqrt(n_folds)
+        close = self.loss[rows, penalties] - self.loss[i, j] <= error
+        widest = int(np.flatnonzero(close & (self.allowed | (rows == i)))[0])
+        return widest, int(penalties[widest])
 
-    scores: Scores
-    moments: Moments
+
+def _factors(candidates: Floats) -> Floats | None:
+    """Factors by which candidates differ from the first, if by a factor only."""
+    finite = np.isfinite(candidates[0])
+    ratio = candidates[:, finite] / candidates[0, finite]
+    same = np.allclose(ratio, ratio[:, :1], rtol=1e-12, atol=0.0)
+    return ratio[:, 0] if same else None
 
 
-def search(problem: Problem, candidates: Floats, lams: Floats) -> Selection:
+def search(problem: Problem, candidates: Floats, lams: Floats) -> Scores:
     """Score candidate widths and penalties by cross-validation.
 
     Parameters
@@ -64,31 +85,27 @@ def search(problem: Problem, candidates: Floats, lams: Floats) -> Selection:
 
     Returns
     -------
-    Selection
-        Widest first where every candidate is one width for all features.
+    Scores
+        Widest first where candidates differ by a factor only.
     """
-    finite = np.isfinite(candidates[0])
-    common = candidates[:, finite][:, 0]
-    one_width = bool((candidates[:, finite] == common[:, None]).all())
-    if one_width:
-        order = np.argsort(-common, kind="stable")
-        candidates, common = candidates[order], common[order]
-    if problem.shared and one_width:
-        widths = np.where(finite, 1.0, np.inf)
-        moments = compute_moments(problem, widths, common)
+    factors = _factors(candidates)
+    if factors is not None:
+        widest_first = np.argsort(-factors, kind="stable")
+        candidates, factors = candidates[widest_first], factors[widest_first]
+    if problem.shared and factors is not None:
+        scales = factors / factors[0]
+        moments = compute_moments(problem, candidates[0], scales)
         return _score(moments, candidates, problem, lams)
     # One width after the other: the moments of every task at every width would not
     # fit in memory where there are many features.
-    best: Selection | None = None
+    one_by_one = []
     for widths in candidates:
         moments = compute_moments(problem, widths, np.ones(1))
-        one = _score(moments, widths[None], problem, lams)
-        best = one if best is None else join(best, one)
-    assert best is not None
-    return best
+        one_by_one.append(_score(moments, widths[None], problem, lams))
+    return join(*one_by_one)
 
 
-def search_default(problem: Problem, typical: Floats, lams: Floats) -> Selection:
+def search_default(problem: Problem, typical: Floats, lams: Floats) -> Scores:
     """Score multiples of a typical distance, narrower while the narrowest wins.
 
     Parameters
@@ -100,19 +117,19 @@ def search_default(problem: Problem, typical: Floats, lams: Floats) -> Selection
 
     Returns
     -------
-    Selection
+    Scores
     """
 
     def multiples(first: int, last: int) -> Floats:
         return np.outer(np.sqrt(2.0) ** np.arange(first, last - 1, -1), typical)
 
-    best = search(problem, multiples(WIDEST, NARROWEST), lams)
+    scores = search(problem, multiples(WIDEST, NARROWEST), lams)
     narrowest = NARROWEST
-    while narrowest > NARROWEST_TRIED and narrowest_wins(best.scores):
+    while narrowest > NARROWEST_TRIED and scores.best()[0] == len(scores.widths) - 1:
         more = search(problem, multiples(narrowest - 1, narrowest - 2), lams)
-        best = join(best, more)
+        scores = join(scores, more)
         narrowest -= 2
-    return best
+    return scores
 
 
 def enough_neighbors(count: Floats, weight: Floats) -> NDArray[np.bool_]:
@@ -133,23 +150,13 @@ def enough_neighbors(count: Floats, weight: Floats) -> NDArray[np.bool_]:
     return np.asarray(np.median(count, axis=-1) >= fewest)
 
 
-def narrowest_wins(scores: Scores) -> bool:
-    """Whether the winner is the last, narrowest width."""
-    return scores.winner()[0] == len(scores.widths) - 1
+def join(*grids: Scores) -> Scores:
+    """Join grids of the same penalties and folds."""
+    columns: list[Any] = [np.concatenate(column) for column in zip(*grids, strict=True)]
+    return Scores(*columns)
 
 
-def join(one: Selection, two: Selection) -> Selection:
-    """Join two grids, keeping the moments of the better width."""
-    pairs = zip(one.scores, two.scores, strict=True)
-    columns: list[Any] = [np.concatenate(pair) for pair in pairs]
-    scores = Scores(*columns)
-    in_one = scores.winner()[0] < len(one.scores.widths)
-    return Selection(scores, one.moments if in_one else two.moments)
-
-
-def _score(
-    moments: Moments, widths: Floats, problem: Problem, lams: Floats
-) -> Selection:
+def _score(moments: Moments, widths: Floats, problem: Problem, lams: Floats) -> Scores:
     """Score every width and penalty by the loss on rows it was not trained on.
 
     Without folds there is nothing to choose, and every loss is zero.
@@ -167,17 +174,14 @@ def _score(
 
     by_pair = list(map_blocks(hold_out, len(pairs), n_jobs=problem.n_jobs, size=1))
     losses = np.array(by_pair).reshape(n_widths, n_folds, len(lams))
-    mean = deviation = np.zeros((n_widths, len(lams)))
+    mean = np.zeros((n_widths, len(lams)))
     if n_folds:
         weight = moments.weight[:, :n_folds, None]
         mean = (weight * losses).sum(axis=1) / weight.sum(axis=1)
-        deviation = losses.std(axis=1)
-    neighbors = np.median(totals.count, axis=-1)
-    scores = Scores(
+    return Scores(
         widths=widths,
         loss=mean,
-        deviation=deviation,
-        neighbors=neighbors,
+        fold_loss=losses.transpose(0, 2, 1),
+        neighbors=np.median(totals.count, axis=-1),
         allowed=enough_neighbors(totals.count, totals.weight),
     )
-    return Selection(scores, totals[scores.winner()[0]])

@@ -21,7 +21,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.linalg import lsqr
 from scipy.spatial import KDTree
 
-from modeseek.ascent import Bools, climb, fixed_point
+from modeseek.ascent import ROUNDING, Bools, climb, fixed_point, length
 from modeseek.field import Field, gradient
 from modeseek.frame import Floats
 from modeseek.modes import assign_modes
@@ -31,13 +31,17 @@ from modeseek.sampling import Integers
 GRAPH_NEIGHBORS = 10
 
 #: Nearest modes of a mode to which straight lines are tried.
-LINE_NEIGHBORS = 20
+LINE_NEIGHBORS = 10
 
 #: Points of a profile along an edge and along a line between modes.
-EDGE_POINTS, LINE_POINTS = 7, 41
+EDGE_POINTS, LINE_POINTS = 7, 101
 
 #: Steps of the saddle search, and how far (in widths) it may go.
 SADDLE_STEPS, SADDLE_REACH = 20, 2.0
+
+
+#: Points and rounds of the search for the lowest point of a segment.
+ZOOM_POINTS, ZOOM_STEPS = 9, 10
 
 
 class MergeTree(NamedTuple):
@@ -140,6 +144,7 @@ class Pass(NamedTuple):
     high: Integers
     height: Floats  # (p,)
     point: Floats  # (p, d)
+    reach: Floats  # (p, d) from the point to the next one of its profile
 
 
 def build_tree(
@@ -172,9 +177,10 @@ def build_tree(
         _lowest_points(field, nodes, heights, basin, lines, LINE_POINTS),
         _lowest_points(field, nodes, heights, basin, edges, EDGE_POINTS),
     ]
-    passes = _best_of_pairs(Pass(*map(np.concatenate, zip(*found, strict=True))))
+    columns: list[Any] = [np.concatenate(part) for part in zip(*found, strict=True)]
+    passes = _best_of_pairs(Pass(*columns))
     if field.evaluate(modes[:1]).value is not None:
-        passes = _refine(field, modes, passes)
+        passes = _refine(field, modes, _zoom(field, passes))
     return _merge_down(heights[:k], passes)
 
 
@@ -211,12 +217,16 @@ def _node_heights(
     own = np.column_stack([basin, np.arange(len(nodes))])[len(np.unique(basin)) :]
     own = own[own[:, 0] != own[:, 1]]
     pairs = np.concatenate([edges, lines, own])
-    rise = _integrals(field, nodes[pairs[:, 0]], nodes[pairs[:, 1]], LINE_POINTS)[:, -1]
+    A, B = nodes[pairs[:, 0]], nodes[pairs[:, 1]]
+    rise = _integrals(field, A, B, LINE_POINTS)[:, -1]
+    # Integrals along long edges are worth less: where there is no potential they
+    # depend on the way, and their sums are coarser.
+    worth = 1.0 / np.maximum(length(B - A, field), 1e-3)
     rows = np.repeat(np.arange(len(pairs)), 2)
-    signs = np.tile([-1.0, 1.0], len(pairs))
+    signs = np.repeat(worth, 2) * np.tile([-1.0, 1.0], len(pairs))
     shape = (len(pairs), len(nodes))
     incidence = coo_array((signs, (rows, pairs.ravel())), shape=shape)
-    return np.asarray(lsqr(incidence.tocsr(), rise, atol=1e-10, btol=1e-10)[0])
+    return np.asarray(lsqr(incidence.tocsr(), worth * rise, atol=1e-10, btol=1e-10)[0])
 
 
 def _segments(A: Floats, B: Floats, n_points: int) -> Floats:
@@ -289,6 +299,7 @@ def _lowest_points(
         pair[:, 1],
         height[np.arange(len(edges)), lowest],
         nodes[i] * (1.0 - t) + nodes[j] * t,
+        (nodes[j] - nodes[i]) / (n_points - 1),
     )
 
 
@@ -302,11 +313,25 @@ def _best_of_pairs(passes: Pass) -> Pass:
     return Pass(*best)
 
 
+def _zoom(field: Field, passes: Pass) -> Pass:
+    """Find the lowest points of the segments between the points of their profiles."""
+    point, reach = passes.point, passes.reach
+    rows = np.arange(len(point))
+    for _ in range(ZOOM_STEPS):
+        around = _segments(point - reach, point + reach, ZOOM_POINTS)
+        height = np.asarray(field.evaluate(around.reshape(-1, point.shape[1])).value)
+        lowest = height.reshape(around.shape[:2]).argmin(axis=1)
+        point = around[rows, lowest]
+        reach = 2.0 * reach / (ZOOM_POINTS - 1)
+    height = np.asarray(field.evaluate(point).value)
+    return passes._replace(height=height, point=point, reach=reach)
+
+
 def _refine(field: Field, modes: Floats, passes: Pass) -> Pass:
     """Move candidates to the saddle beside them, where that joins the same modes.
 
     Newton's method on the gradient finds the stationary point; it is taken if it is
-    higher, near, and climbs to the pair's two modes on its two sides.
+    no lower, near, and climbs to the pair's two modes on its two sides.
     """
     points = passes.point.copy()
     widths = np.where(np.isfinite(field.widths), field.widths, 0.0)
@@ -325,7 +350,8 @@ def _refine(field: Field, modes: Floats, passes: Pass) -> Pass:
     assert here.value is not None
     slope = np.linalg.norm(here.factor * here.pull / field.widths, axis=1)
     far = np.linalg.norm((points - passes.point) / field.widths, axis=1) > SADDLE_REACH
-    good = (slope <= 1e-6 * here.size) & ~far & (here.value > passes.height)
+    higher = here.value >= passes.height - ROUNDING * here.size
+    good = (slope <= 1e-6 * here.size) & ~far & higher
     if good.any():
         good[good] = _joins(field, modes, points[good], passes, good)
     return passes._replace(

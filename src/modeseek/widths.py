@@ -297,9 +297,9 @@ def marginal_start(pilot: Pilot, typical: float, lams: Floats) -> tuple[Floats, 
             weight=pilot.weight,
             n_jobs=1,
         )
-        scores = search(one, MARGINAL_WIDTHS[:, None], lams).scores
-        i, k = scores.winner()
-        error = scores.deviation[i, k] / np.sqrt(one.n_folds)
+        scores = search(one, MARGINAL_WIDTHS[:, None], lams)
+        i, k = scores.best()
+        error = scores.fold_loss[i, k].std() / np.sqrt(one.n_folds)
         if scores.loss[i, k] < -2.0 * error:
             widths[j] = scores.widths[i, 0]
             penalties.append(lams[k])
