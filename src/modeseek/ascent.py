@@ -26,11 +26,12 @@ Memory: TypeAlias = tuple[Floats, ...]
 #: products, whose errors grow with the distance from the middle of the centres.
 ROUNDING = 1024.0 * np.finfo(np.float64).eps
 
-#: Longest move that a stretched safe step proposes.
-LONGEST_STRETCH = 0.5
+#: Longest move of a row that is near the centres.
+LONGEST_MOVE = 0.25
 
-#: Longest move of a quasi-Newton step: beyond, its parabola says little.
-TRUST_RADIUS = 0.5
+#: A quasi-Newton move longer than the radius must go nearly up the gradient (by the
+#: cosine of the angle), or it would cross to other basins.
+TRUST_RADIUS, STEEPNESS = 0.05, 0.9
 
 #: Rows farther than this from every centre see hardly any slope to learn from.
 FAR = 6.0
@@ -119,7 +120,7 @@ def length(move: Floats, field: Field) -> Floats:
 def _take_move(
     field: Field, start: Floats, here: Evaluation, move: Floats
 ) -> tuple[Floats, Evaluation, Bools]:
-    """Move, but never downhill and never past the nearest centre by a width."""
+    """Move, but never downhill and never far at once."""
     end = start + _limited(field, here, move)
     there = field.evaluate(end)
     helped: Bools = np.asarray(np.any(here.mass <= 0, axis=1))
@@ -137,8 +138,12 @@ def _take_move(
 
 
 def _limited(field: Field, here: Evaluation, move: Floats) -> Floats:
-    """Move no farther than to the nearest centre and a width beyond."""
-    reach = here.nearest + 1.0
+    """Move a fraction of a width, or from afar to a width from the nearest centre.
+
+    Where the mass is small, the printed step leaps over basins and may even land
+    higher: a row would get another's mode.
+    """
+    reach = LONGEST_MOVE + np.maximum(here.nearest - 1.0, 0.0)
     shrink = np.minimum(1.0, reach / np.maximum(length(move, field), 1e-300))
     return np.asarray(shrink[:, None] * move)
 
@@ -166,7 +171,7 @@ def fixed_point() -> Step:
         # A row that is not where it was sent had its last move refused.
         arrived = length(Z - expected, field) <= 1e-9
         stretch = np.where(arrived & ~usual, 2.0 * stretch, 1.0)
-        room = LONGEST_STRETCH / np.maximum(length(safe, field), 1e-300)
+        room = LONGEST_MOVE / np.maximum(length(safe, field), 1e-300)
         stretch = np.clip(stretch, 1.0, np.maximum(room, 1.0))
         stretched = stretch[:, None] * safe
         move = np.where(usual[:, None], here.fixed_point_step(), stretched)
@@ -202,8 +207,8 @@ def largest_step_size(field: Field) -> float:
 def quasi_newton() -> Step:
     """BFGS: every row learns its own inverse Hessian from its last moves.
 
-    It starts from the fixed point's step, and takes that step itself where every
-    Gaussian is all but zero; coordinates are in widths.
+    It starts from the fixed point's step, and takes that step itself far from every
+    centre and where its own would leave the way up; coordinates are in widths.
     """
 
     def scaled_gradient(field: Field, here: Evaluation) -> Floats:
@@ -224,13 +229,13 @@ def quasi_newton() -> Step:
         U, g = Z / field.widths, scaled_gradient(field, here)
         inverse = _bfgs_update(inverse, U - last, last_gradient - g)
         move = np.einsum("mij,mj->mi", inverse, g)
-        uphill = np.einsum("mi,mi->m", move, g) > 0
-        move = np.where(uphill[:, None], move, here.safe_step() / field.widths)
-        size = np.linalg.norm(move, axis=1, keepdims=True)
-        move *= np.minimum(1.0, TRUST_RADIUS / np.maximum(size, 1e-300))
+        size = np.linalg.norm(move, axis=1)
+        uphill = np.einsum("mi,mi->m", move, g)
+        steep = uphill >= STEEPNESS * size * np.linalg.norm(g, axis=1)
+        short = (size <= TRUST_RADIUS) & (uphill > 0)
         move *= np.where(np.isfinite(field.widths), field.widths, 0.0)
-        far = here.nearest > FAR
-        move[far] = here.take(far).fixed_point_step()
+        usual = (here.nearest > FAR) | ~(steep | short)
+        move[usual] = here.take(usual).fixed_point_step()
         return move, (inverse, U, g)
 
     return Step(start, propose)

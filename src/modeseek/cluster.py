@@ -52,7 +52,7 @@ LEAST_SIGNIFICANCE = 2.0
 
 #: Blurring stops when rows move less than this on average (in widths), or after so
 #: many rounds; what is left is climbed on the field of the rows as they were.
-BLURRED, MAX_BLURRING = 1e-3, 30
+BLURRED, MAX_BLURRING = 1e-3, 10
 
 #: Share of rows that may fail to converge without a warning: their modes are found
 #: by polishing.
@@ -327,11 +327,12 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         self, field: Field, modes: Floats, mode_of_row: Integers, counts: Floats
     ) -> None:
         """Store the modes that rows reached, highest first."""
-        weight = np.bincount(mode_of_row, weights=counts, minlength=len(modes))
+        share = np.bincount(mode_of_row, weights=counts, minlength=len(modes))
+        weight = share.astype(np.float64)
         value = field.evaluate(modes).value
-        height: Floats = np.asarray(weight if value is None else value)
-        by_height: NDArray[np.intp] = np.lexsort((*modes.T, -height)).astype(np.intp)
-        order = by_height[weight[by_height] > 0]
+        height = weight if value is None else value
+        order = np.lexsort((*modes.T, -height))
+        order = order[weight[order] > 0]
         self._modes = modes[order]
         self._mode_weight = weight[order]
         self.modes_ = self.estimator_._frame().leave(self._modes)
@@ -521,6 +522,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         """
         check_is_fitted(self)
         rows = check_rows(self, X, reset=False)
+        self.estimator_._enter(rows)  # refuses rows out of reach
         field, frame = self.estimator_._field(), self.estimator_._frame()
         here = np.asarray(rows, dtype=np.float64)
         points = []
