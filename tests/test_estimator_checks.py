@@ -2,12 +2,14 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from modeseek import KernelDensityGradient, LogDensityGradient
+from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
 
 ESTIMATORS = [
     LogDensityGradient(),
     LogDensityGradient(coefficients="separate"),
+    LogDensityGradient(bandwidth="learned"),
     KernelDensityGradient(),
+    ModeClustering(),
 ]
 
 

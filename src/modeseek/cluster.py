@@ -48,7 +48,7 @@ TREE_ROWS = 3000
 LEAST_PROMINENCE = 0.3
 
 #: ... and what is lower than this many of its standard errors.
-LEAST_SIGNIFICANCE = 2.0
+LEAST_SIGNIFICANCE = 1.0
 
 #: Blurring stops when rows move less than this on average (in widths), or after so
 #: many rounds; what is left is climbed on the field of the rows as they were.
@@ -80,8 +80,8 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         step, from the rows where they are then.
     prominence : "auto" or float, default="auto"
         How far the log-density must fall between two modes for both to be clusters.
-        ``"auto"`` merges modes whose prominence is below 0.3 or below two of its
-        standard errors; 0 keeps every mode, as the paper does.
+        ``"auto"`` merges modes whose prominence is below 0.3 or below its standard
+        error; 0 keeps every mode, as the paper does.
     step_size : "auto" or float, default="auto"
         Step size of the gradient ascent, in squared units of the data.
     tol : float, default=1e-4

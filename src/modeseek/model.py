@@ -19,7 +19,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from modeseek.blocks import one_blas_thread
 from modeseek.frame import Floats
 from modeseek.moments import Moments, Problem, compute_moments, task_scales
 from modeseek.penalties import ridge
@@ -152,16 +151,12 @@ def _learn_from(
         problem.base[finite],
     )
     reach = float(typical[finite][0])
-    with one_blas_thread():
-        learned = learn_widths(
-            pilot,
-            reach,
-            [
-                (simple.widths[finite], simple.lam),
-                (typical[finite], STARTING_LAM),
-                marginal_start(pilot, reach, lams[::2]),
-            ],
-        )
+    starts = [
+        (simple.widths[finite], simple.lam),
+        (typical[finite], STARTING_LAM),
+        marginal_start(pilot, reach, lams[::2]),
+    ]
+    learned = learn_widths(pilot, reach, starts)
     if not np.isfinite(learned.loss):
         return simple
     widths = np.full(len(typical), np.inf)

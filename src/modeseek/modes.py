@@ -18,6 +18,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import KDTree
 
 from modeseek.ascent import ROUNDING, Bools, climb, fixed_point
+from modeseek.blocks import one_blas_thread
 from modeseek.field import Field
 from modeseek.frame import Floats
 from modeseek.sampling import Integers
@@ -147,6 +148,7 @@ def _improves(field: Field, start: Floats, end: Floats) -> Bools:
     return np.asarray(b.value >= a.value - ROUNDING * a.size)
 
 
+@one_blas_thread()
 def find_modes(field: Field, ends: Floats) -> Floats:
     """Distinct maxima at the ends of climbs, polished.
 
@@ -175,6 +177,7 @@ def find_modes(field: Field, ends: Floats) -> Floats:
     return points[np.unique(group, return_index=True)[1]]
 
 
+@one_blas_thread()
 def assign_modes(
     field: Field, ends: Floats, modes: Floats, climb_on: Callable[[Floats], Floats]
 ) -> Integers:

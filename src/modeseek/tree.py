@@ -22,6 +22,7 @@ from scipy.sparse.linalg import lsqr
 from scipy.spatial import KDTree
 
 from modeseek.ascent import ROUNDING, Bools, climb, fixed_point, length
+from modeseek.blocks import one_blas_thread
 from modeseek.field import Field, gradient
 from modeseek.frame import Floats
 from modeseek.modes import assign_modes
@@ -147,6 +148,7 @@ class Pass(NamedTuple):
     reach: Floats  # (p, d) from the point to the next one of its profile
 
 
+@one_blas_thread()
 def build_tree(
     field: Field,
     modes: Floats,

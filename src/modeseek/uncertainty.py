@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 
 from modeseek.basis import inverse_square, squared_distances
-from modeseek.blocks import chunk_slices, map_blocks
+from modeseek.blocks import chunk_slices, map_blocks, one_blas_thread
 from modeseek.field import KernelField, PotentialField, SeparateField, gradient
 from modeseek.frame import Floats
 
@@ -27,6 +27,7 @@ Influence: TypeAlias = Callable[[Floats], Floats]
 LINE_POINTS = 33
 
 
+@one_blas_thread()
 def potential_influence(
     field: PotentialField, A: Floats, tops: Floats, bottoms: Floats
 ) -> Influence:
@@ -60,6 +61,7 @@ def potential_influence(
     return influence
 
 
+@one_blas_thread()
 def separate_influence(
     field: SeparateField, A: Floats, tops: Floats, bottoms: Floats
 ) -> Influence:

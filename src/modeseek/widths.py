@@ -16,6 +16,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 
 from modeseek.basis import squared_distances
+from modeseek.blocks import one_blas_thread
 from modeseek.frame import Floats
 from modeseek.moments import Problem
 from modeseek.sampling import Integers
@@ -192,6 +193,7 @@ class Learned(NamedTuple):
     loss: float  # infinite where the widths leave centres without neighbours
 
 
+@one_blas_thread()
 def learn_widths(
     pilot: Pilot, typical: float, starts: list[tuple[Floats, float]]
 ) -> Learned:
