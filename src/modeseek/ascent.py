@@ -36,8 +36,8 @@ TRUST_RADIUS, STEEPNESS = 0.05, 0.9
 #: Rows farther than this from every centre see hardly any slope to learn from.
 FAR = 6.0
 
-#: Least mass that starts an inverse Hessian.
-SMALLEST_MASS = 1e-9
+#: Least mass that starts an inverse Hessian, and largest entry that one may learn.
+SMALLEST_MASS, LARGEST_INVERSE = 1e-9, 1e12
 
 
 class Step(NamedTuple):
@@ -144,7 +144,7 @@ def _limited(field: Field, here: Evaluation, move: Floats) -> Floats:
     higher: a row would get another's mode.
     """
     reach = LONGEST_MOVE + np.maximum(here.nearest - 1.0, 0.0)
-    shrink = np.minimum(1.0, reach / np.maximum(length(move, field), 1e-300))
+    shrink = reach / np.maximum(length(move, field), reach)
     return np.asarray(shrink[:, None] * move)
 
 
@@ -257,6 +257,9 @@ def _bfgs_update(inverse: Floats, s: Floats, y: Floats) -> Floats:
         - rho[:, None, None] * (outer + outer.transpose(0, 2, 1))
         + (rho + rho**2 * yHy)[:, None, None] * np.einsum("mi,mj->mij", s, s)
     )
+    # Where the curvature is all but zero, the update is all but infinite.
+    sound = np.abs(updated).max(axis=(1, 2)) < LARGEST_INVERSE
+    rows = np.flatnonzero(good)[sound]
     result = inverse.copy()
-    result[good] = updated
+    result[rows] = updated[sound]
     return np.asarray(result)

@@ -136,9 +136,9 @@ class ModeClustering(ClusterMixin, BaseEstimator):
     >>> model.n_clusters_
     3
     >>> model.cluster_centers_.round(1)
-    array([[ 0.2,  2. ],
-           [-2.3, -2.1],
-           [ 2.3, -2. ]])
+    array([[ 0.1,  2.2],
+           [-2.4, -2.2],
+           [ 2.5, -2.2]])
     """
 
     labels_: Integers

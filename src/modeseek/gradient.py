@@ -252,8 +252,8 @@ class LogDensityGradient(GradientEstimator):
     >>> X = np.random.default_rng(0).standard_normal((2000, 2))
     >>> model = LogDensityGradient().fit(X)
     >>> model.gradient([[1.0, 0.0], [0.0, -2.0]]).round(1)  # the truth is -x
-    array([[-1. , -0.1],
-           [ 0. ,  2.3]])
+    array([[-1., -0.],
+           [-0.,  2.]])
     """
 
     centers_: Floats
