@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import minimize, root
 
 from modeseek.ascent import climb, fixed_point
 from modeseek.field import KernelField, PotentialField, SeparateField
@@ -137,6 +137,12 @@ def test_every_maximum_on_a_line_is_found(seed):
     np.testing.assert_allclose(modes[inside], expected[:, 0], atol=step)
 
 
+def test_ends_on_all_sides_of_a_mode_are_one_mode():
+    field = make_field([[0.0, 0.0]], [1.0])
+    ends = 1e-5 * np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
+    np.testing.assert_allclose(find_modes(field, ends), [[0.0, 0.0]], atol=1e-8)
+
+
 @pytest.mark.parametrize("shift", [30.0, 300.0])
 @pytest.mark.parametrize("seed", range(10))
 def test_modes_do_not_depend_on_where_the_origin_is(seed, shift):
@@ -215,6 +221,26 @@ def test_a_row_at_a_saddle_is_pushed_off_to_a_maximum(name):
     )
 
 
+def test_a_row_at_a_saddle_gets_a_mode_up_one_of_its_sides_not_the_nearest():
+    field = random_field(2, d=2)
+
+    def gradient(point):
+        here = field.evaluate(point[None])
+        return (here.factor * here.pull)[0]
+
+    saddle = root(gradient, [-0.908519, -2.349480], tol=1e-13).x
+    values, vectors = np.linalg.eigh(field.jacobian(saddle[None])[0])
+    assert values[0] < 0 < values[1]
+    modes = find_modes(field, arrive(field, field.centers))
+    side = 0.05 * vectors[:, 1]
+    sides = assign(
+        field, arrive(field, np.stack([saddle + side, saddle - side])), modes
+    )
+    nearest = np.linalg.norm((saddle - modes) / field.widths, axis=1).argmin()
+    assert nearest not in sides
+    assert assign(field, saddle[None], modes)[0] in sides
+
+
 def test_a_saddle_is_never_taken_for_a_mode():
     ends = np.concatenate([arrive(TWO, TWO.centers), np.zeros((5, 2))])
     modes = find_modes(TWO, ends)
@@ -234,6 +260,19 @@ def test_a_row_on_a_plateau_gets_the_mode_of_its_nearest_centre(far):
     np.testing.assert_array_equal(ends, [[far, 0.0], [far, 1.0]])
     mode = assign(field, ends, modes)
     assert np.abs(modes[mode] - [3.0, 0.0]).max() < 0.5
+
+
+def test_a_row_on_a_plateau_does_not_just_get_the_nearest_mode():
+    # A ridge leads from the nearest centre, a negative one, to the first mode; the
+    # second mode is nearer, off that ridge.
+    field = make_field(
+        [[0, 0], [1, 0], [2, 0], [3, 0], [4.5, 0], [2, 6]], [3, 2, 1, 0.7, -0.3, 1]
+    )
+    modes = find_modes(field, arrive(field, field.centers[[0, 5]]))
+    start = np.array([[30.0, 0.0]])
+    assert np.linalg.norm(start - modes, axis=1).argmin() == modes[:, 1].argmax()
+    mode = assign(field, arrive(field, start), modes)
+    assert np.abs(modes[mode] - [0.4, 0.0]).max() < 0.4
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3, 5])

@@ -64,19 +64,20 @@ def check_within_reach(
     row : ndarray of shape (n_samples,), optional
         Number of each row in the user's data.
     """
-    unit = float(np.min(frame.unit))
-    if unit < SMALLEST_UNIT:
+    unit = np.broadcast_to(frame.unit, X.shape[1:])
+    if unit.min() < SMALLEST_UNIT:
         raise ValueError(
-            f"The rows of X lie only {unit:.3g} apart, and derivatives of their "
+            f"The rows of X lie only {unit.min():.3g} apart, and derivatives of their "
             "density overflow. Multiply the features by a constant."
         )
-    far = np.abs(X - frame.origin).max(axis=1)
-    i = int(far.argmax())
-    if far[i] > FARTHEST * unit:
+    far = np.abs(X - frame.origin)
+    beyond = far > FARTHEST * unit
+    if beyond.any():
+        i, j = np.unravel_index(np.argmax(beyond), beyond.shape)
         raise ValueError(
-            f"Row {i if row is None else row[i]} of X lies {far[i]:.3g} away from the "
-            f"others, whose typical distance is {unit:.3g}. Such a value is usually a "
-            "code for a missing one: remove the row or rescale the feature."
+            f"Row {i if row is None else row[i]} of X lies {far[i, j]:.3g} away from "
+            f"the others, whose typical distance is {unit[j]:.3g}. Such a value is "
+            "usually a code for a missing one: remove the row or rescale the feature."
         )
 
 
