@@ -71,7 +71,7 @@ def check_within_reach(
             "density overflow. Multiply the features by a constant."
         )
     far = np.abs(X - frame.origin)
-    beyond = far > FARTHEST * unit
+    beyond = far / FARTHEST > unit
     if beyond.any():
         i, j = np.unravel_index(np.argmax(beyond), beyond.shape)
         raise ValueError(
