@@ -138,9 +138,27 @@ def test_every_maximum_on_a_line_is_found(seed):
 
 
 def test_ends_on_all_sides_of_a_mode_are_one_mode():
-    field = make_field([[0.0, 0.0]], [1.0])
-    ends = 1e-5 * np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
-    np.testing.assert_allclose(find_modes(field, ends), [[0.0, 0.0]], atol=1e-8)
+    field = make_field([[0.0, 0.0], [2.3, 0.5]], [1.0, 0.6])
+    (mode,) = find_modes(field, arrive(field, field.centers[:1]))
+    around = 0.04 * np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
+    modes = find_modes(field, mode + around)
+    np.testing.assert_allclose(modes, [mode], atol=1e-8)
+
+
+def test_an_end_that_stopped_short_gets_the_mode_it_was_climbing_to():
+    # The valley lies close to the lower bump: many points are nearer to the wrong one.
+    field = make_field([[0.0], [3.0]], [1.0, 0.3])
+    modes = np.sort(find_modes(field, arrive(field, field.centers)), axis=0)
+    assert len(modes) == 2
+    x = np.linspace(-1.0, 4.0, 400)
+    f = potential(field, x[:, None])
+    between = (x > modes[0]) & (x < modes[1])
+    valley = x[between][f[between].argmin()]
+    clear = np.abs(x - valley) > 0.02
+    own = (x > valley).astype(int)[clear]
+    nearest = np.abs(x[clear, None] - modes[:, 0]).argmin(axis=1)
+    assert (nearest != own).sum() > 10
+    np.testing.assert_array_equal(assign(field, x[clear, None], modes), own)
 
 
 @pytest.mark.parametrize("shift", [30.0, 300.0])
