@@ -105,7 +105,7 @@ def draw(seed):
     kind = KINDS[seed % len(KINDS)]
     n = int(np.exp(rng.uniform(np.log(5), np.log(301))))
     d = int(np.exp(rng.uniform(0.0, np.log(61))))
-    n = min(n, 3000 // d)  # for time's sake
+    n = min(n, 2000 // d)  # for time's sake
     X = kind(rng, n, d)
     X[0, 0] += 1.0  # at least two rows differ
     name = list(ESTIMATORS)[(seed // len(KINDS)) % len(ESTIMATORS)]

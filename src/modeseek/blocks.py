@@ -19,9 +19,12 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
+A = NDArray[np.float64]
 
 #: Rows of one block. A block is the unit of parallel work and of summation.
 BLOCK_ROWS = 8192
@@ -49,6 +52,25 @@ def row_slices(n_rows: int, size: int) -> list[slice]:
 def chunk_slices(n_rows: int, n_columns: int) -> list[slice]:
     """Cut rows so that a work array of ``n_columns`` stays in cache."""
     return row_slices(n_rows, max(64, CHUNK_ELEMENTS // max(1, n_columns)))
+
+
+def in_chunks(ask: Callable[[A], A], rows: A, n_columns: int) -> A:
+    """Ask a function about rows, a few at a time, and stack its answers.
+
+    Parameters
+    ----------
+    ask : callable
+        Takes rows; gives an array with as many.
+    rows : ndarray of shape (n, ...)
+    n_columns : int
+        Columns of the largest work array of ``ask``.
+
+    Returns
+    -------
+    ndarray of shape (n, ...)
+    """
+    slices = chunk_slices(len(rows), n_columns) or [slice(0, 0)]
+    return np.concatenate([ask(rows[chunk]) for chunk in slices])
 
 
 def map_blocks(

@@ -216,8 +216,10 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         self._store_modes(field, modes, mode_of_row, counts)
         self._grow_tree(rows, start, weight)
         self._store_level()
-        inside = field.evaluate(start[counts > 0]).nearest if field.saturates else 0.0
-        self._reach = float(np.max(inside))
+        nearest = self.estimator_._over_rows(
+            start[counts > 0], len(field.centers), lambda Z: field.evaluate(Z).nearest
+        )
+        self._reach = float(nearest.max())
         return self
 
     def _check_parameters(self) -> None:
@@ -280,17 +282,16 @@ class ModeClustering(ClusterMixin, BaseEstimator):
 
     def _blur(self, rows: NDArray[np.floating], weight: Floats | None) -> None:
         """Move all rows by a step, estimate anew, and so on; keep the estimators."""
-        if getattr(self.estimator_, "_base", np.zeros(1)).any():
-            raise ValueError(
-                "Blurring fits anew with fixed widths and no Gaussian base; give an "
-                'estimator with bandwidth="cv".'
-            )
         X = np.asarray(rows, dtype=np.float64)
-        fixed: dict[str, Any] = {"bandwidth": self.estimator_.bandwidth_[None]}
+        widths = self.estimator_.bandwidth_[None]
+        fixed: dict[str, Any] = {"bandwidth": np.where(np.isfinite(widths), widths, 1)}
         if isinstance(self.estimator_, LogDensityGradient):
             fixed["alpha"] = self.estimator_.alpha_
-        finite = np.isfinite(fixed["bandwidth"])
-        fixed["bandwidth"] = np.where(finite, fixed["bandwidth"], 1.0)
+            if self.estimator_.gaussian_base_.any():
+                raise ValueError(
+                    "Blurring fits anew with fixed widths and no Gaussian base; give "
+                    'an estimator with bandwidth="cv".'
+                )
         current = self.estimator_
         for _ in range(MAX_BLURRING):
             self._blurred.append(current)

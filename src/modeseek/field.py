@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modeseek.basis import inverse_square, squared_distances
+from modeseek.blocks import in_chunks
 from modeseek.frame import Floats
 
 Rows = NDArray[np.intp] | NDArray[np.bool_]
@@ -112,6 +113,25 @@ def gradient(field: Field, evaluation: Evaluation) -> Floats:
     """Gradient of the log-density from an evaluation, shape (m, d)."""
     pull = evaluation.factor * evaluation.pull
     return np.asarray(pull * inverse_square(field.widths))
+
+
+def has_potential(field: Field) -> bool:
+    """Whether the field is the gradient of something."""
+    return not isinstance(field, SeparateField)
+
+
+def potential(field: Field, Z: Floats) -> Floats:
+    """Potential at any number of points, shape (m,)."""
+    return in_chunks(
+        lambda A: np.asarray(field.evaluate(A).value), Z, len(field.centers)
+    )
+
+
+def curvature(field: Field, Z: Floats) -> Floats:
+    """Jacobian in units of the widths, at any number of points, shape (m, d, d)."""
+    widths = np.where(np.isfinite(field.widths), field.widths, 0.0)
+    J = in_chunks(field.jacobian, Z, field.centers.size)
+    return np.asarray(J * widths[:, None] * widths)
 
 
 def _nearest_first(D: Floats) -> tuple[Floats, Floats, Floats]:

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from modeseek.blocks import chunk_slices, map_blocks
+from modeseek.blocks import in_chunks, map_blocks
 from modeseek.field import Field, PotentialField, SeparateField, gradient
 from modeseek.frame import (
     Floats,
@@ -83,10 +83,7 @@ class GradientEstimator(BaseEstimator):
         """Ask the field about rows in chunks of cache size, on the thread pool."""
 
         def kernel(rows: slice) -> Floats:
-            block = Z[rows]
-            return np.concatenate(
-                [ask(block[c]) for c in chunk_slices(len(block), columns)]
-            )
+            return in_chunks(ask, Z[rows], columns)
 
         return np.concatenate(list(map_blocks(kernel, len(Z), n_jobs=self.n_jobs)))
 

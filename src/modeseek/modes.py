@@ -19,7 +19,7 @@ from scipy.spatial import KDTree
 
 from modeseek.ascent import ROUNDING, Bools, climb, fixed_point
 from modeseek.blocks import one_blas_thread
-from modeseek.field import Field
+from modeseek.field import Field, curvature
 from modeseek.frame import Floats
 from modeseek.sampling import Integers
 
@@ -50,7 +50,7 @@ class Polished(NamedTuple):
 
     points: Floats  # (m, d)
     is_mode: Bools  # (m,) gradient zero and curved downwards in every direction
-    top: Floats  # (m,) largest eigenvalue of the Hessian, in widths
+    is_flat: Bools  # (m,) no way up: on a plateau, or beyond the reach of the model
     direction: Floats  # (m, d) its eigenvector, in the frame
 
 
@@ -66,9 +66,8 @@ class _Local(NamedTuple):
 def _look(field: Field, Z: Floats) -> _Local:
     here = field.evaluate(Z)
     finite = np.isfinite(field.widths)
-    widths = np.where(finite, field.widths, 0.0)
     g = here.factor * here.pull / field.widths
-    H = field.jacobian(Z) * widths[:, None] * widths
+    H = curvature(field, Z)
     values, vectors = np.linalg.eigh(0.5 * (H + H.transpose(0, 2, 1)))
     if not finite.all():
         # Features outside the model have no curvature: let them not count.
@@ -116,14 +115,15 @@ def polish(field: Field, Z: Floats) -> Polished:
             end[fails] = climb(field, start[fails], step, tol=0.0, max_iter=5).points
         points[active] = end
     slope = np.linalg.norm(local.gradient, axis=1)
-    is_mode = (
-        (slope <= POLISHED * local.size)
-        & (local.values[:, -1] < -CURVED * local.size)
-        & (local.size >= ALIVE * field.evaluate(field.centers).size.max())
-    )
+    alive = local.size >= ALIVE * field.evaluate(field.centers).size.max()
+    top = local.values[:, -1]
+    level = slope <= POLISHED * local.size
     widths = np.where(np.isfinite(field.widths), field.widths, 0.0)
     return Polished(
-        points, is_mode, local.values[:, -1], local.vectors[:, :, -1] * widths
+        points,
+        is_mode=level & alive & (top < -CURVED * local.size),
+        is_flat=~alive | (top <= 0),
+        direction=local.vectors[:, :, -1] * widths,
     )
 
 
@@ -227,7 +227,7 @@ def _push(field: Field, polished: Polished, rows: Bools) -> Floats:
     else:
         uphill = value[0].value >= value[1].value
     pushed = np.where(uphill[:, None], either[0], either[1])
-    flat = polished.top[rows] <= 0
+    flat = polished.is_flat[rows]
     if flat.any():
         nearest = KDTree(field.centers / field.widths).query(
             points[flat] / field.widths

@@ -22,8 +22,8 @@ from scipy.sparse.linalg import lsqr
 from scipy.spatial import KDTree
 
 from modeseek.ascent import ROUNDING, Bools, climb, fixed_point, length
-from modeseek.blocks import one_blas_thread
-from modeseek.field import Field, gradient
+from modeseek.blocks import in_chunks, one_blas_thread
+from modeseek.field import Field, curvature, gradient, has_potential, potential
 from modeseek.frame import Floats
 from modeseek.modes import assign_modes
 from modeseek.sampling import Integers
@@ -181,7 +181,7 @@ def build_tree(
     ]
     columns: list[Any] = [np.concatenate(part) for part in zip(*found, strict=True)]
     passes = _best_of_pairs(Pass(*columns))
-    if field.evaluate(modes[:1]).value is not None:
+    if has_potential(field):
         passes = _refine(field, modes, _zoom(field, passes))
     return _merge_down(heights[:k], passes)
 
@@ -213,9 +213,8 @@ def _node_heights(
     field: Field, nodes: Floats, basin: Integers, edges: Integers, lines: Integers
 ) -> Floats:
     """Potential at the nodes, by least squares where the field has none."""
-    value = field.evaluate(nodes).value
-    if value is not None:
-        return value
+    if has_potential(field):
+        return potential(field, nodes)
     own = np.column_stack([basin, np.arange(len(nodes))])[len(np.unique(basin)) :]
     own = own[own[:, 0] != own[:, 1]]
     pairs = np.concatenate([edges, lines, own])
@@ -241,7 +240,9 @@ def _integrals(field: Field, A: Floats, B: Floats, n_points: int) -> Floats:
     """Integrals of the gradient along segments from their start, (e, n_points)."""
     along = _segments(A, B, n_points)
     flat = along.reshape(-1, A.shape[1])
-    g = gradient(field, field.evaluate(flat)).reshape(along.shape)
+    g = in_chunks(
+        lambda Z: gradient(field, field.evaluate(Z)), flat, len(field.centers)
+    ).reshape(along.shape)
     slope = np.einsum("end,ed->en", g, B - A) / (n_points - 1)
     steps = 0.5 * (slope[:, 1:] + slope[:, :-1])
     return np.concatenate([np.zeros((len(A), 1)), np.cumsum(steps, axis=1)], axis=1)
@@ -270,9 +271,9 @@ def profiles(
     ndarray of shape (e, n_points)
     """
     along = _segments(A, B, n_points)
-    value = field.evaluate(along.reshape(-1, A.shape[1])).value
-    if value is not None:
-        return value.reshape(along.shape[:2])
+    if has_potential(field):
+        flat = along.reshape(-1, A.shape[1])
+        return potential(field, flat).reshape(along.shape[:2])
     rise = _integrals(field, A, B, n_points)
     if ends is None:
         return rise
@@ -321,12 +322,11 @@ def _zoom(field: Field, passes: Pass) -> Pass:
     rows = np.arange(len(point))
     for _ in range(ZOOM_STEPS):
         around = _segments(point - reach, point + reach, ZOOM_POINTS)
-        height = np.asarray(field.evaluate(around.reshape(-1, point.shape[1])).value)
+        height = potential(field, around.reshape(-1, point.shape[1]))
         lowest = height.reshape(around.shape[:2]).argmin(axis=1)
         point = around[rows, lowest]
         reach = 2.0 * reach / (ZOOM_POINTS - 1)
-    height = np.asarray(field.evaluate(point).value)
-    return passes._replace(height=height, point=point, reach=reach)
+    return passes._replace(height=potential(field, point), point=point, reach=reach)
 
 
 def _refine(field: Field, modes: Floats, passes: Pass) -> Pass:
@@ -340,8 +340,7 @@ def _refine(field: Field, modes: Floats, passes: Pass) -> Pass:
     for _ in range(SADDLE_STEPS):
         here = field.evaluate(points)
         g = here.factor * here.pull / field.widths
-        H = field.jacobian(points) * widths[:, None] * widths
-        values, vectors = np.linalg.eigh(H)
+        values, vectors = np.linalg.eigh(curvature(field, points))
         small = 1e-3 * np.abs(values).max(axis=1, keepdims=True) + 1e-300
         values = np.where(np.abs(values) < small, -small, values)
         along = np.einsum("mji,mj->mi", vectors, g)
@@ -367,8 +366,7 @@ def _joins(
 ) -> Bools:
     """Whether saddles climb to the modes of their pairs on their two sides."""
     widths = np.where(np.isfinite(field.widths), field.widths, 0.0)
-    H = field.jacobian(saddles) * widths[:, None] * widths
-    values, vectors = np.linalg.eigh(H)
+    values, vectors = np.linalg.eigh(curvature(field, saddles))
     one_way = (values[:, -1] > 0) & (values[:, :-1] < 0).all(axis=1)
     side = 0.05 * vectors[:, :, -1] * widths
 
