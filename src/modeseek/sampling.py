@@ -4,7 +4,8 @@ Rows are sorted by their distance from the mean, and chance picks centres and fo
 rank. The ranks do not change when rows are permuted, cut into chunks,
 shifted, rotated or measured in another unit, nor when copies of a row are replaced
 by a weight; distances are taken in single precision, so ``float32`` and ``float64``
-copies of the same data agree as well.
+copies of the same data agree as well. (Single precision must tell the rows apart: a
+shift of a million times their spread changes the ranks.)
 
 Equal rows share one rank: they are one centre and sit in one fold. Rows that became
 centres judge no model (they are put in the fold past the last one, which only
