@@ -30,7 +30,7 @@ A = NDArray[np.float64]
 BLOCK_ROWS = 8192
 
 #: Elements of one (rows, centres) work array; three of them fit a core's cache.
-CHUNK_ELEMENTS = 1 << 17
+CHUNK_ELEMENTS = 1 << 18
 
 
 def count_workers(n_jobs: int | None) -> int:

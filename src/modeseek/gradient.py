@@ -249,8 +249,8 @@ class LogDensityGradient(GradientEstimator):
     >>> X = np.random.default_rng(0).standard_normal((2000, 2))
     >>> model = LogDensityGradient().fit(X)
     >>> model.gradient([[1.0, 0.0], [0.0, -2.0]]).round(1)  # the truth is -x
-    array([[-1., -0.],
-           [-0.,  2.]])
+    array([[-1. , -0.1],
+           [ 0.1,  2.1]])
     """
 
     centers_: Floats

@@ -186,23 +186,23 @@ def _add_shared(
     scales: Floats,
 ) -> None:
     """Add rows of fold ``k`` for coefficients shared by the features."""
-    C, b = problem.centers, len(problem.centers)
+    C = problem.centers
     D = squared_distances(Z, C, 1.0 / widths)
     precision = inverse_square(widths)
     E = squared_distances(Z, C, precision)
     CE = squared_distances(C, C, precision)
     pull = problem.base * precision
     R = (Z * pull) @ C.T - (Z**2 @ pull)[:, None]
-    QP = np.empty((len(Z), 2 * b))
+    Q = np.empty_like(E)
+    ones = np.ones(len(Z))
+    row_weight = ones if w is None else w
     for s, (scale, P) in enumerate(zip(scales, gaussians(D, scales), strict=True)):
-        np.multiply(E, P, out=QP[:, :b])
-        QP[:, b:] = P
+        np.multiply(E, P, out=Q)
         WP = _weigh(P, w)
-        products = QP.T @ WP  # (2b, b): Q'P above P'P
-        QtP, PtP = products[:b], products[b:]
+        # Without weights WP is P, and NumPy takes P'P at half the price.
+        QtP, PtP = Q.T @ WP, P.T @ WP
         sums.G[s, k, 0] += (QtP + QtP.T - CE * PtP) * (0.5 / scale**4)
-        sum_P = WP.sum(axis=0)
-        sum_Q = np.einsum("ij,ij->j", E, WP)
+        sum_P, sum_Q = ones @ WP, row_weight @ Q
         linear = precision.sum() * sum_P
         if pull.any():
             linear += np.einsum("ij,ij->j", R, WP)

@@ -23,7 +23,7 @@ FEWEST_NEIGHBORS = 10.0
 
 #: Default widths, in median distances between centres: 2^(k/2). Squared widths halve
 #: from one to the next, which makes their Gaussians cheap.
-WIDEST, NARROWEST, NARROWEST_TRIED = 6, -6, -12
+WIDEST, NARROWEST, NARROWEST_TRIED = 4, -6, -12
 
 
 class Scores(NamedTuple):
