@@ -473,7 +473,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         """
         Z, modes = self._arrive(X)
         field, tree = self.estimator_._field(), self.merge_tree_
-        barrier = tree.barriers()[modes][:, self._tops]
+        barrier = tree.barriers()[:, self._tops][modes]
         labels = self.mode_labels_[modes]
         tops = self._modes[self._tops]
 

@@ -179,7 +179,8 @@ class LogDensityGradient(GradientEstimator):
         Width of the Gaussians.
 
         - ``"cv"`` chooses one width for all features among multiples of the median
-          distance between centres, by cross-validation.
+          distance between centres: the widest whose cross-validated loss is within
+          one standard error of the best.
         - ``"learned"`` learns a width for each feature of the standardised data, by
           descent of the cross-validated loss. Where a single Gaussian explains at
           least 0.3 of the gradient, that Gaussian joins the model
@@ -225,8 +226,9 @@ class LogDensityGradient(GradientEstimator):
         ``bandwidth`` (n_widths, n_features), ``alpha`` (n_alphas,),
         ``mean_test_loss`` and ``std_test_loss`` (n_widths, n_alphas),
         ``n_neighbors`` (n_widths,): rows within reach of the median centre, and
-        ``allowed`` (n_widths,): whether those were enough. Empty when nothing was
-        to be chosen.
+        ``allowed`` (n_widths,): whether those were enough. Losses are of the data as
+        given, or of standardised features where ``bandwidth`` is "auto" or
+        "learned". Empty when nothing was to be chosen.
     moments_ : Moments
         The sums over all rows that the coefficients were solved from.
     n_features_in_ : int

@@ -51,7 +51,7 @@ class Polished(NamedTuple):
     points: Floats  # (m, d)
     is_mode: Bools  # (m,) gradient zero and curved downwards in every direction
     is_flat: Bools  # (m,) no way up: on a plateau, or beyond the reach of the model
-    direction: Floats  # (m, d) its eigenvector, in the frame
+    direction: Floats  # (m, d) in which the Hessian is largest, in the frame
 
 
 class _Local(NamedTuple):
@@ -98,13 +98,12 @@ def polish(field: Field, Z: Floats) -> Polished:
     """
     points = np.array(Z, dtype=np.float64)
     step = fixed_point()
-    local = _look(field, points)
+    local = near = _look(field, points)
     active = np.arange(len(points))
     for _ in range(MAX_NEWTON):
-        near = _look(field, points[active])
-        rough = np.linalg.norm(near.gradient, axis=1) > POLISHED * near.size
         for mine, theirs in zip(local, near, strict=True):
             mine[active] = theirs
+        rough = np.linalg.norm(near.gradient, axis=1) > POLISHED * near.size
         active, near = active[rough], _Local(*(part[rough] for part in near))
         if not active.size:
             break
@@ -114,6 +113,7 @@ def polish(field: Field, Z: Floats) -> Polished:
         if fails.any():
             end[fails] = climb(field, start[fails], step, tol=0.0, max_iter=5).points
         points[active] = end
+        near = _look(field, end)
     slope = np.linalg.norm(local.gradient, axis=1)
     alive = local.size >= ALIVE * field.evaluate(field.centers).size.max()
     top = local.values[:, -1]

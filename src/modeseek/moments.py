@@ -192,7 +192,9 @@ def _add_shared(
     E = squared_distances(Z, C, precision)
     CE = squared_distances(C, C, precision)
     pull = problem.base * precision
-    R = (Z * pull) @ C.T - (Z**2 @ pull)[:, None]
+    has_base = bool(pull.any())
+    if has_base:
+        R = (Z * pull) @ C.T - (Z**2 @ pull)[:, None]
     Q = np.empty_like(E)
     ones = np.ones(len(Z))
     row_weight = ones if w is None else w
@@ -204,7 +206,7 @@ def _add_shared(
         sums.G[s, k, 0] += (QtP + QtP.T - CE * PtP) * (0.5 / scale**4)
         sum_P, sum_Q = ones @ WP, row_weight @ Q
         linear = precision.sum() * sum_P
-        if pull.any():
+        if has_base:
             linear += np.einsum("ij,ij->j", R, WP)
         sums.h[s, k, 0] += sum_Q / scale**4 - linear / scale**2
         sums.count[s, k] += sum_P
