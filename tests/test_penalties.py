@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 
 from modeseek.field import PotentialField, SeparateField, gradient
 from modeseek.moments import Moments, Problem, compute_moments, task_scales
-from modeseek.penalties import quadratic_loss, ridge, ridge_path
+from modeseek.penalties import quadratic_loss, ridge_path, solve
 from modeseek.selection import (
     NARROWEST,
     WIDEST,
@@ -72,7 +72,7 @@ def test_ridge_takes_the_means_of_the_moments(tasks):
     G, h, scales = tasks
     moments = Moments(7 * G, 7 * h, np.ones(6), np.asarray(7.0))
     expected = ridge_path(G, h, scales, np.array([0.3]))[:, :, 0]
-    np.testing.assert_allclose(ridge(moments, scales, 0.3), expected, rtol=1e-10)
+    np.testing.assert_allclose(solve(moments, scales, 0.3), expected, rtol=1e-10)
 
 
 rng = np.random.default_rng(5)
@@ -130,7 +130,7 @@ def test_hold_out_losses_equal_refitting_without_each_fold(shared, candidates):
                 moments = compute_moments(
                     make_problem(shared, train, folds=False), widths, np.ones(1)
                 )[0, 0]
-                theta = ridge(moments, task_scales(widths, shared), lam)
+                theta = solve(moments, task_scales(widths, shared), lam)
                 field = make_field(shared, widths, theta)
                 losses.append(loss_row_by_row(field, judges))
                 weights.append(WEIGHT[judges].sum())

@@ -5,7 +5,7 @@ import pytest
 
 from modeseek.datasets import gaussian, three_gaussians
 from modeseek.moments import Problem, compute_moments, task_scales
-from modeseek.penalties import quadratic_loss, ridge
+from modeseek.penalties import quadratic_loss, solve
 from modeseek.selection import search
 from modeseek.widths import (
     ASLEEP,
@@ -112,7 +112,7 @@ def test_learned_widths_hold_on_rows_that_learning_never_saw():
             for A in (X, fresh)
         )
         moments = compute_moments(train, widths, np.ones(1)).total()[0]
-        theta = ridge(moments, task_scales(widths, shared=True), lam)
+        theta = solve(moments, task_scales(widths, shared=True), lam)
         G, h = compute_moments(test, widths, np.ones(1)).total()[0].mean()
         return quadratic_loss(G, h, theta[:, :, None])[0]
 

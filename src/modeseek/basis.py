@@ -72,3 +72,29 @@ def gaussians(D: Floats, scales: Floats) -> Iterator[Floats]:
 def inverse_square(widths: Floats) -> Floats:
     """Return 1 / l^2, and 0 for an infinite width."""
     return np.square(1.0 / widths)
+
+
+def basis_of_features(
+    Z: Floats, C: Floats, widths: Floats, common: bool = False
+) -> Iterator[tuple[int, Floats, Floats]]:
+    """Yield every feature with its basis and the derivative of that along it.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (m, d)
+    C : ndarray of shape (b, d)
+    widths : ndarray of shape (d,)
+    common : bool
+        The basis is phi for every feature, instead of its derivative.
+
+    Yields
+    ------
+    j : int
+    psi : ndarray of shape (m, b)
+    derivative : ndarray of shape (m, b)
+    """
+    P = np.exp(-0.5 * squared_distances(Z, C, 1.0 / widths))
+    for j, inverse in enumerate(inverse_square(widths)):
+        steps = (C[:, j] - Z[:, j, None]) * inverse
+        slope = steps * P
+        yield (j, P, slope) if common else (j, slope, steps * slope - inverse * P)

@@ -236,6 +236,16 @@ class ModeClustering(ClusterMixin, BaseEstimator):
                 "estimator must be a LogDensityGradient or a KernelDensityGradient; "
                 f"got {self.estimator!r}."
             )
+        if (
+            isinstance(self.estimator, LogDensityGradient)
+            and is_word(self.estimator.basis, "common")
+            and self.ascent in ("fixed_point", "blurring")
+        ):
+            raise ValueError(
+                f'ascent="{self.ascent}" is a weighted mean of centres, which '
+                'basis="common" does not have: use ascent="quasi_newton" or '
+                '"gradient", or basis="derivative".'
+            )
 
     def _make_estimator(self) -> GradientEstimator:
         if self.estimator is not None:
@@ -287,6 +297,8 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         fixed: dict[str, Any] = {"bandwidth": np.where(np.isfinite(widths), widths, 1)}
         if isinstance(self.estimator_, LogDensityGradient):
             fixed["alpha"] = self.estimator_.alpha_
+            if self.estimator_.coefficients == "multitask":
+                fixed["gamma"] = self.estimator_.gamma_
             if self.estimator_.gaussian_base_.any():
                 raise ValueError(
                     "Blurring fits anew with fixed widths and no Gaussian base; give "

@@ -6,10 +6,12 @@ derivative, and what the fixed point needs: the *pull* :math:`l^2 g = \sum_i \th
 step of the paper's section 3.2. Where the coefficients are shared, the mass is also
 the *value*, a log-density up to its constant, whose gradient the field is.
 
-Three models, one interface:
+Four models, one interface:
 
 - :class:`PotentialField`: coefficients shared by the features, f = sum theta_i phi_i;
 - :class:`SeparateField`: coefficients of each feature; no potential;
+- :class:`CommonField`: the same over a basis common to the features; no potential, and
+  no mean shift either: its mass is a bound of the curvature;
 - :class:`KernelField`: the log of a Gaussian kernel density estimate.
 
 **The safe step.** For coefficients of any sign, ``pull / bound`` with bound =
@@ -27,7 +29,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from modeseek.basis import inverse_square, squared_distances
+from modeseek.basis import basis_of_features, inverse_square, squared_distances
 from modeseek.blocks import in_chunks
 from modeseek.frame import Floats
 
@@ -117,7 +119,7 @@ def gradient(field: Field, evaluation: Evaluation) -> Floats:
 
 def has_potential(field: Field) -> bool:
     """Whether the field is the gradient of something."""
-    return not isinstance(field, SeparateField)
+    return not isinstance(field, SeparateField | CommonField)
 
 
 def potential(field: Field, Z: Floats) -> Floats:
@@ -272,6 +274,56 @@ class SeparateField(NamedTuple):
         for j, inverse in enumerate(precision):
             steps = (self.centers[:, j] - Z[:, j, None]) * inverse
             total += w[j] * ((P * (steps**2 - inverse)) @ self.theta[j])
+        return total
+
+
+class CommonField(NamedTuple):
+    r"""Coefficients of each feature over plain Gaussians: g_j = sum_i theta_ij phi_i.
+
+    In widths, the derivative of the field at a point is no larger than
+    :math:`\sum_i \|l \theta_i\| r_i \phi_i`, where r_i is the distance to centre i.
+    The mass is that sum with :math:`\max(1, r_i)`, so that a step of pull / mass is a
+    gradient step that does not overshoot.
+    """
+
+    centers: Floats  # (b, d)
+    widths: Floats  # (d,)
+    theta: Floats  # (d, b)
+    saturates: bool = True
+
+    def evaluate(self, Z: Floats) -> Evaluation:
+        """Evaluate everything a step needs."""
+        D = squared_distances(Z, self.centers, 1.0 / self.widths)
+        far = np.sqrt(np.clip(D, 1.0, FARTHEST))
+        P, factor, nearest = _nearest_first(D)
+        widths = np.where(np.isfinite(self.widths), self.widths, 0.0)
+        lengths = np.linalg.norm(self.theta * widths[:, None], axis=0)
+        mass = np.maximum((P * far) @ lengths, np.finfo(float).tiny)[:, None]
+        return Evaluation(
+            value=None,
+            size=factor[:, 0] * (P @ lengths),
+            pull=(P @ self.theta.T) * widths**2,
+            mass=mass,
+            bound=np.maximum(factor * mass, np.finfo(float).tiny),
+            factor=factor,
+            nearest=nearest,
+        )
+
+    def jacobian(self, Z: Floats) -> Floats:
+        """Derivative of g, shape (m, d, d): row j holds the gradient of g_j."""
+        P = np.exp(-0.5 * squared_distances(Z, self.centers, 1.0 / self.widths))
+        steps = (self.centers - Z[:, None, :]) * inverse_square(self.widths)
+        return np.asarray(
+            np.einsum("mb,jb,mbk->mjk", P, self.theta, steps, optimize=True)
+        )
+
+    def divergence(self, Z: Floats, weights: Floats | None = None) -> Floats:
+        """Sum over j of the derivative of g_j along feature j, shape (m,)."""
+        w = _ones_unless(weights, Z)
+        total = np.zeros(len(Z))
+        basis = basis_of_features(Z, self.centers, self.widths, common=True)
+        for j, _, derivative in basis:
+            total += w[j] * (derivative @ self.theta[j])
         return total
 
 

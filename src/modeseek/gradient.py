@@ -12,7 +12,21 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from modeseek.blocks import in_chunks, map_blocks
-from modeseek.field import Field, PotentialField, SeparateField, gradient
+from modeseek.choices import (
+    BASES,
+    COEFFICIENTS,
+    SIMILARITIES,
+    Choice,
+    check_loss_is_defined,
+    make_choice,
+)
+from modeseek.field import (
+    CommonField,
+    Field,
+    PotentialField,
+    SeparateField,
+    gradient,
+)
 from modeseek.frame import (
     Floats,
     Frame,
@@ -20,12 +34,14 @@ from modeseek.frame import (
     standardized_frame,
     typical_distance,
 )
-from modeseek.model import Model, fit_auto, fit_grid, fit_learned
+from modeseek.losses import LOSSES, bregman_influence
+from modeseek.model import Curved, Model, fit_auto, fit_choice, fit_learned
 from modeseek.moments import Moments, Problem, task_scales
+from modeseek.penalties import PENALTIES, Penalty, l1_paths, response
 from modeseek.sampling import draw_centers, generator, make_folds, take_sample
-from modeseek.selection import Scores
 from modeseek.uncertainty import (
     Influence,
+    differences,
     potential_influence,
     separate_influence,
 )
@@ -33,9 +49,11 @@ from modeseek.validation import (
     check_alphas,
     check_choice,
     check_folds,
+    check_gammas,
     check_integer,
     check_jobs,
     check_rows,
+    check_similarity,
     check_weights,
     check_widths,
     check_widths_match,
@@ -51,6 +69,9 @@ AUTO_CENTERS_LEARNED = 150
 
 #: Default penalties. Below 1e-6 the solution is that of no penalty, to rounding.
 ALPHAS = 10.0 ** np.arange(-6.0, 1.01, 0.5)
+
+#: Default strengths of what ties tasks together; each goes with every other penalty.
+GAMMAS = 10.0 ** np.arange(-3.0, 1.01)
 
 
 class GradientEstimator(BaseEstimator):
@@ -156,11 +177,12 @@ class GradientEstimator(BaseEstimator):
         return float(-np.average(losses, weights=weight) / smallest / smallest)
 
 
-COEFFICIENTS = ("shared", "separate")
-
-
 def _has_potential(estimator: LogDensityGradient) -> bool:
     return bool(estimator.coefficients == "shared")
+
+
+def _has_path(estimator: LogDensityGradient) -> bool:
+    return is_word(estimator.penalty, "l1") and not estimator.positive
 
 
 class LogDensityGradient(GradientEstimator):
@@ -194,10 +216,50 @@ class LogDensityGradient(GradientEstimator):
         Penalty on the squared coefficients, relative to the scale of the moments
         (the paper's lambda is ``alpha / bandwidth**2``): chosen by cross-validation,
         taken as it is, or chosen among candidates.
-    coefficients : {"shared", "separate"}, default="shared"
-        One coefficient a centre, whose model is the gradient of a potential
-        (:meth:`log_density`) and costs the same in any dimension; or one for each
-        centre and feature.
+    coefficients : {"shared", "separate", "multitask"}, default="shared"
+        - ``"shared"``: one coefficient a centre. The model is the gradient of a
+          potential (:meth:`log_density`) and costs the same in any dimension.
+        - ``"separate"``: one for each centre and feature, each feature solved alone.
+        - ``"multitask"``: one for each centre and feature, and a penalty ``gamma`` on
+          the squared differences between features. With ``gamma`` = 0 it is
+          "separate"; as ``gamma`` grows it tends to "shared" with ``n_features``
+          times the ``alpha``.
+    basis : {"derivative", "common"}, default="derivative"
+        ``"derivative"`` sums derivatives of Gaussians. ``"common"`` sums the
+        Gaussians themselves, the same for every feature, so that one factorisation
+        serves all; it needs a coefficient for each feature, has no potential and no
+        mean shift: to climb it, take the gradient or quasi-Newton ascent.
+    penalty : {"ridge", "l1", "features", "centers"} or callable, default="ridge"
+        What ``alpha`` weighs.
+
+        - ``"ridge"``: the squared coefficients.
+        - ``"l1"``: their absolute values, which drops centres from the model.
+          ``alpha`` is chosen among the knots of the path (:meth:`path`).
+        - ``"features"``: multi-task feature learning, the squared trace norm of the
+          coefficients: few combinations of centres that all features use. With
+          ``coefficients="separate"``, like the next.
+        - ``"centers"``: its diagonal form, the squared sum over centres of the
+          length of their coefficients, which drops centres for all features alike.
+        - A function of ``G, h, scales, alphas`` that gives coefficients, see
+          ``docs/adding_a_penalty.md``.
+
+        "features" and "centers" iterate: they take the width the ridge chose.
+    positive : bool, default=False
+        Keep coefficients from being negative (with "ridge" and "l1"). With shared
+        ones the fixed point is then a weighted mean shift, which ascends from
+        everywhere at full length.
+    gamma : "cv", float or array-like, default="cv"
+        Strength of ``coefficients="multitask"``, relative like ``alpha``.
+    similarity : {"ones", "learned"} or array-like, default="ones"
+        Similarities of the features in ``coefficients="multitask"``: all alike;
+        exp(-||difference of coefficients||^2) after a first solution with ones; or a
+        symmetric array of shape (n_features, n_features) with entries from 0 to 1.
+        The last two solve for all coefficients at once, far slower.
+    loss : str, default="squared"
+        Distance to the true gradient: "squared", or one of the Bregman losses
+        "even_power", "pseudo_huber", "log_cosh", "shifted_kl", "shifted_logistic"
+        (:mod:`modeseek.losses` says why not as printed). They iterate over the rows,
+        at the width that the squared loss chose, and take the ridge only.
     cv : int, cross-validation generator or iterable of (train, test), default=5
         Number of folds; or splits, whose test rows must not overlap and which train
         on all other rows. Rows drawn as centres only train.
@@ -212,14 +274,18 @@ class LogDensityGradient(GradientEstimator):
     Attributes
     ----------
     centers_ : ndarray of shape (n_centers, n_features)
-        Centres of the Gaussians.
+        Centres of the Gaussians, without those that the penalty dropped.
     coef_ : ndarray of shape (n_centers,) or (n_features, n_centers)
-        Shared or separate coefficients.
+        Shared coefficients, or those of every feature.
+    kept_ : ndarray of shape (n_centers,)
+        Which of the centres drawn are left.
     bandwidth_ : ndarray of shape (n_features,)
         Width for each feature; infinite for a constant feature, which is not in
         the model.
     alpha_ : float
         Penalty.
+    gamma_ : float
+        Strength of what ties features together; 0 unless multi-task.
     gaussian_base_ : ndarray of shape (n_features,)
         Inverse variances of the Gaussian in the model; zero where there is none.
     cv_results_ : dict of ndarray
@@ -228,9 +294,13 @@ class LogDensityGradient(GradientEstimator):
         ``n_neighbors`` (n_widths,): rows within reach of the median centre, and
         ``allowed`` (n_widths,): whether those were enough. Losses are of the data as
         given, or of standardised features where ``bandwidth`` is "auto" or
-        "learned". Empty when nothing was to be chosen.
+        "learned". With multi-task coefficients ``alpha`` and ``gamma`` are the pairs
+        tried. Where ``alpha`` was chosen in a second step, at the chosen width,
+        ``along_alpha``, ``along_mean_test_loss`` and ``along_std_test_loss`` tell
+        that step. Empty when nothing was to be chosen.
     moments_ : Moments
-        The sums over all rows that the coefficients were solved from.
+        The sums over all rows, for all centres drawn, that the coefficients were
+        solved from.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
@@ -259,9 +329,12 @@ class LogDensityGradient(GradientEstimator):
     coef_: Floats
     bandwidth_: Floats
     alpha_: float
+    gamma_: float
+    kept_: NDArray[np.intp]
     gaussian_base_: Floats
     cv_results_: dict[str, NDArray[Any]]
     moments_: Moments
+    _curved: Curved | None
 
     def __init__(
         self,
@@ -270,6 +343,12 @@ class LogDensityGradient(GradientEstimator):
         bandwidth: str | ArrayLike = "cv",
         alpha: str | ArrayLike = "cv",
         coefficients: str = "shared",
+        basis: str = "derivative",
+        penalty: str | Penalty = "ridge",
+        positive: bool = False,
+        gamma: str | ArrayLike = "cv",
+        similarity: str | ArrayLike = "ones",
+        loss: str = "squared",
         cv: Any = 5,
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
@@ -279,6 +358,12 @@ class LogDensityGradient(GradientEstimator):
         self.bandwidth = bandwidth
         self.alpha = alpha
         self.coefficients = coefficients
+        self.basis = basis
+        self.penalty = penalty
+        self.positive = positive
+        self.gamma = gamma
+        self.similarity = similarity
+        self.loss = loss
         self.cv = cv
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -301,12 +386,13 @@ class LogDensityGradient(GradientEstimator):
         self
         """
         jobs = check_jobs(self.n_jobs)
-        shared = check_choice("coefficients", self.coefficients, COEFFICIENTS)
         rows = check_rows(self, X, reset=True)
         weight = check_weights(sample_weight, len(rows))
         sample = take_sample(rows, weight, jobs)
-        bandwidth, alpha = self._check_grid(sample.X.shape[1])
-        choosing = bandwidth is None or len(bandwidth) > 1 or len(alpha) > 1
+        choice = self._choice(sample.X.shape[1])
+        bandwidth, lams = self._check_grid(sample.X.shape[1], choice)
+        several = lams is None or len(lams) > 1
+        choosing = bandwidth is None or len(bandwidth) > 1 or several
         rng = generator(self.random_state)
 
         n_distinct = len(sample.ranking.first)
@@ -327,7 +413,8 @@ class LogDensityGradient(GradientEstimator):
             n_rows=len(sample.X),
             centers=frame.enter(sample.X[drawn]),
             base=np.zeros(sample.X.shape[1]),
-            shared=shared == "shared",
+            shared=choice.shared,
+            common=choice.common,
             weight=sample.weight,
             n_jobs=jobs,
         )
@@ -335,40 +422,71 @@ class LogDensityGradient(GradientEstimator):
             folds = check_folds(self.cv, len(rows))
             fold, n_folds = make_folds(sample, drawn, folds, rng)
             problem = problem._replace(fold=fold, n_folds=n_folds)
-        if is_word(self.bandwidth, "auto") and problem.shared:
-            model = fit_auto(problem, alpha, typical, sample.ranking)
+        if is_word(self.bandwidth, "auto") and choice.is_plain():
+            model = fit_auto(problem, ALPHAS, typical, sample.ranking)
         elif is_word(self.bandwidth, "learned"):
-            model = fit_learned(problem, alpha, typical, sample.ranking)
+            model = fit_learned(problem, ALPHAS, typical, sample.ranking)
         else:
             if bandwidth is not None:
                 bandwidth = np.where(sample.constant, np.inf, bandwidth / frame.unit)
                 check_widths_match(bandwidth, pilot_rows)
-            model = fit_grid(problem, alpha, typical, bandwidth)
-        self._store(model, frame, alpha, problem)
+            model = fit_choice(problem, choice, lams, typical, bandwidth, ALPHAS)
+        self._store(model, frame, problem)
         return self
+
+    def _choice(self, d: int) -> Choice:
+        """Validate the words and what they stand for together."""
+        check_choice("coefficients", self.coefficients, COEFFICIENTS)
+        check_choice("basis", self.basis, BASES)
+        if not callable(self.penalty):
+            check_choice("penalty", self.penalty, tuple(PENALTIES))
+        if not isinstance(self.positive, bool | np.bool_):
+            raise TypeError(f"positive must be True or False, got {self.positive!r}.")
+        check_loss_is_defined(self.loss)
+        check_choice("loss", self.loss, tuple(LOSSES))
+        similarity = self.similarity
+        if isinstance(similarity, str):
+            check_choice("similarity", similarity, SIMILARITIES)
+        else:
+            similarity = check_similarity(similarity, d)
+        return make_choice(
+            self.coefficients,
+            self.basis,
+            self.penalty,
+            bool(self.positive),
+            self.loss,
+            similarity,
+        )
 
     def _standardizes(self) -> bool:
         """Whether features are standardised: their units must not matter then."""
         return is_word(self.bandwidth, "auto") or is_word(self.bandwidth, "learned")
 
-    def _check_grid(self, d: int) -> tuple[Floats | None, Floats]:
-        """Return candidate widths (None: choose them) and penalties as arrays."""
-        alpha = ALPHAS
+    def _check_grid(
+        self, d: int, choice: Choice
+    ) -> tuple[Floats | None, Floats | None]:
+        """Return candidate widths and penalties as arrays; None: choose them."""
+        lams = None
         if not is_word(self.alpha, "cv"):
-            alpha = check_alphas(self.alpha)
+            lams = check_alphas(self.alpha)
             if self._standardizes():
                 raise ValueError(
                     f"bandwidth={self.bandwidth!r} chooses the penalty as well: leave "
                     'alpha="cv", or set bandwidth="cv" or widths of your own.'
                 )
-        if is_word(self.bandwidth, "learned") and self.coefficients != "shared":
+        if is_word(self.bandwidth, "learned") and not choice.is_plain():
             raise ValueError(
-                'bandwidth="learned" needs coefficients="shared": separate '
-                'coefficients take bandwidth="cv", "auto" or widths of your own.'
+                'bandwidth="learned" needs coefficients="shared" with penalty="ridge", '
+                'positive=False and loss="squared": every other choice takes '
+                'bandwidth="cv", "auto" or widths of your own.'
             )
+        if choice.multitask:
+            gammas = GAMMAS if is_word(self.gamma, "cv") else check_gammas(self.gamma)
+            alphas = ALPHAS[::2] if lams is None else lams
+            lams = np.array([(lam, gamma) for lam in alphas for gamma in gammas])
         if self._standardizes() or is_word(self.bandwidth, "cv"):
-            return None, alpha
-        return check_widths(self.bandwidth, d), alpha
+            return None, lams
+        return check_widths(self.bandwidth, d), lams
 
     def _count_centers(self, most: int) -> int:
         """Resolve ``n_centers``; ``most`` leaves rows to judge the candidates."""
@@ -387,77 +505,125 @@ class LogDensityGradient(GradientEstimator):
             )
         return min(wanted, most)
 
-    def _store(
-        self, model: Model, frame: Frame, alpha: Floats, problem: Problem
-    ) -> None:
+    def _store(self, model: Model, frame: Frame, problem: Problem) -> None:
         """Store the model, in the data's coordinates where users see it."""
         self._origin, self._unit = frame
         self._base = model.base
         self.centers_ = frame.leave(model.centers)
         self.coef_ = model.theta[0] if problem.shared else model.theta
+        if problem.common:  # these are gradients, and have a unit
+            self.coef_ = (model.theta.T / frame.unit).T
         self.bandwidth_ = model.widths * frame.unit
-        self.alpha_ = model.lam
+        lam = np.ravel(model.lam)
+        self.alpha_ = float(lam[0])
+        self.gamma_ = float(lam[1]) if len(lam) > 1 else 0.0
+        self.kept_ = model.kept
+        self._curved = model.curved
         self.gaussian_base_ = model.base / frame.unit / frame.unit
         self.moments_ = model.moments
         self.cv_results_ = {}
         if problem.n_folds:
-            scores = model.scores
-            unit = 1.0 if np.ndim(frame.unit) else float(frame.unit)
-            self.cv_results_ = {
-                "bandwidth": scores.widths * frame.unit,
-                "alpha": alpha,
-                "mean_test_loss": scores.loss / unit / unit,
-                "std_test_loss": scores.fold_loss.std(axis=-1) / unit / unit,
-                "n_neighbors": scores.neighbors,
-                "allowed": scores.allowed,
-            }
-            self._warn_at_edges(scores, *scores.best())
+            self._store_scores(model, frame)
         if self.verbose:
             print(
                 f"[LogDensityGradient] {len(self.centers_)} centres, alpha "
                 f"{self.alpha_:.3g}, bandwidth {np.unique(self.bandwidth_)}"
             )
 
-    def _warn_at_edges(self, scores: Scores, i: int, j: int) -> None:
+    def _store_scores(self, model: Model, frame: Frame) -> None:
+        """Store hold-out losses, and warn where the winner lies on an edge."""
+        scores, along = model.scores, model.along
+        unit = 1.0 if np.ndim(frame.unit) else float(frame.unit)
+        alpha = model.lams
+        self.cv_results_ = {
+            "bandwidth": scores.widths * frame.unit,
+            "alpha": alpha if alpha.ndim == 1 else alpha[:, 0],
+            "mean_test_loss": scores.loss / unit / unit,
+            "std_test_loss": scores.fold_loss.std(axis=-1) / unit / unit,
+            "n_neighbors": scores.neighbors,
+            "allowed": scores.allowed,
+        }
+        if alpha.ndim > 1:
+            self.cv_results_["gamma"] = alpha[:, 1]
+        if along is not None:
+            self.cv_results_["along_alpha"] = along.lams
+            self.cv_results_["along_mean_test_loss"] = along.loss / unit / unit
+            spread = along.fold_loss.std(axis=-1)
+            self.cv_results_["along_std_test_loss"] = spread / unit / unit
+        i, j = scores.best()
+        second = along is not None and not is_word(self.alpha, "cv")
+        penalty = np.ravel(model.lam if second else alpha[j])
+        self._warn_at_edges(len(scores.widths) - 1, i, penalty)
+
+    def _warn_at_edges(self, last_width: int, width: int, penalty: Floats) -> None:
         """Warn where the winner lies on an edge that more candidates would move.
 
         The widest default width is no such edge: there the model is all but Gaussian.
         """
-        last_width, last_alpha = (n - 1 for n in scores.loss.shape)
-        edges: dict[str, tuple[int, ...]] = {"bandwidth": (), "alpha": ()}
+        on_edge = []
         if isinstance(self.bandwidth, str):
-            edges["bandwidth"] = (last_width,)
+            on_edge += ["bandwidth"] * (width == last_width)
         elif np.ndim(self.bandwidth) == 1 and last_width > 0:
-            edges["bandwidth"] = (0, last_width)
-        if not is_word(self.alpha, "cv") and last_alpha > 0:
-            edges["alpha"] = (0, last_alpha)
-        for (name, edge), winner in zip(edges.items(), (i, j), strict=True):
-            if winner in edge:
-                warnings.warn(
-                    f"The chosen {name} is the first or last of its candidates; a "
-                    "better one may lie beyond. Widen the candidates, or see "
-                    "cv_results_.",
-                    UserWarning,
-                    stacklevel=4,
-                )
+            on_edge += ["bandwidth"] * (width in (0, last_width))
+        given = {"alpha": self.alpha, "gamma": self.gamma}
+        for (name, candidates), chosen in zip(given.items(), penalty, strict=False):
+            if np.ndim(candidates) == 1 and np.size(candidates) > 1:
+                ends = np.min(candidates), np.max(candidates)
+                on_edge += [name] * (chosen in ends)
+        for name in on_edge:
+            warnings.warn(
+                f"The chosen {name} is the first or last of its candidates; a "
+                "better one may lie beyond. Widen the candidates, or see "
+                "cv_results_.",
+                UserWarning,
+                stacklevel=5,
+            )
 
     def _field(self) -> Field:
         frame = self._frame()
         C, widths = frame.enter(self.centers_), self.bandwidth_ / frame.unit
         if self.coefficients == "shared":
             return PotentialField(C, widths, self.coef_, self._base)
+        if self.basis == "common":
+            return CommonField(C, widths, (self.coef_.T * frame.unit).T)
         return SeparateField(C, widths, self.coef_)
 
     def _influence(self, tops: Floats, bottoms: Floats) -> Influence:
         """Influence of rows on differences of height, in the frame."""
         field = self._field()
-        scales = task_scales(field.widths, isinstance(field, PotentialField))
-        ridge_term = self.alpha_ * scales[:, None, None] * np.eye(len(field.centers))
-        A = self.moments_.mean()[0] + ridge_term
+        assert isinstance(field, PotentialField | SeparateField | CommonField)
+        moved = differences(field, tops, bottoms)
+        if self._curved is not None:
+            U = np.asarray(np.linalg.solve(self._curved.A, moved))
+            return bregman_influence(field, self._curved.rule, U)
+        choice = self._choice(len(field.widths))
+        scales = task_scales(field.widths, choice.shared, choice.common)
+        lam: float | Floats = self.alpha_
+        if choice.multitask:
+            lam = np.array([self.alpha_, self.gamma_])
+        kept = self.moments_.of_centers(self.kept_)
+        U = response(kept, scales, lam, choice.penalty, moved)
         if isinstance(field, PotentialField):
-            return potential_influence(field, A[0], tops, bottoms)
-        assert isinstance(field, SeparateField)
-        return separate_influence(field, A, tops, bottoms)
+            return potential_influence(field, U)
+        return separate_influence(field, U)
+
+    @available_if(_has_path)
+    def path(self) -> list[tuple[Floats, Floats]]:
+        """Entire l1 path at the chosen width, of every task.
+
+        Available with ``penalty="l1"``. Coefficients are linear between the knots.
+
+        Returns
+        -------
+        list of (alphas, coefs)
+            One pair for shared coefficients, one for each feature for separate ones:
+            penalties at the knots, descending, of shape (n_knots,), and coefficients
+            of all centres drawn, of shape (n_knots, n_drawn).
+        """
+        check_is_fitted(self)
+        choice, widths = self._choice(self.n_features_in_), self._field().widths
+        scales = task_scales(widths, choice.shared, choice.common)
+        return l1_paths(self.moments_, scales)
 
     @available_if(_has_potential)
     def log_density(self, X: ArrayLike) -> Floats:

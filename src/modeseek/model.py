@@ -1,11 +1,13 @@
 r"""From rows to a model: the frame, the widths, the penalty and the coefficients.
 
-Three ways to the widths:
+Ways to the widths:
 
 - :func:`fit_grid`: candidates, the same for all features or not, by cross-validation;
 - :func:`fit_learned`: one for each feature, by descent of the cross-validated loss;
 - :func:`fit_auto`: one width in standardised units, unless the features are mostly
-  Gaussian; then learned widths, over a Gaussian base.
+  Gaussian; then learned widths, over a Gaussian base;
+- :func:`fit_choice`: a grid for any penalty and loss. Those that iterate take the
+  width that the ridge chose, and choose their own penalty at that width.
 
 How Gaussian they are is measured by the loss. For d features of unit variance a
 Gaussian has the loss -d, minus its Fisher information, and the best loss of any model
@@ -19,9 +21,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from modeseek.choices import Choice
 from modeseek.frame import Floats
+from modeseek.losses import Rule, gradient_scales, held_out, minimize_loss
 from modeseek.moments import Moments, Problem, compute_moments, task_scales
-from modeseek.penalties import ridge
+from modeseek.penalties import Penalty, l1_paths, ridge_path, solve
 from modeseek.sampling import Integers, Ranking, draw_centers
 from modeseek.selection import Scores, search, search_default
 from modeseek.widths import learn_widths, make_pilot, marginal_start
@@ -35,51 +39,195 @@ PILOT_ROWS = 2000
 #: Penalty of a start that has none of its own.
 STARTING_LAM = 1e-3
 
+#: Penalties of a loss that is not squared, in the squared loss's own.
+LAMS_AROUND = 10.0 ** np.arange(-1.0, 1.01, 0.5)
+
+
+#: Penalties of those that iterate: they are slow, and below these hardly penalise.
+ITERATIVE_LAMS = 10.0 ** np.arange(-4.0, 1.01)
+
+
+class Along(NamedTuple):
+    """Hold-out losses of penalties at the chosen width, a second choice after it."""
+
+    lams: Floats  # (a,)
+    loss: Floats  # (a,)
+    fold_loss: Floats  # (a, n_folds)
+
+
+class Curved(NamedTuple):
+    """A loss that is not squared, and half its second derivatives at the minimum."""
+
+    rule: Rule
+    A: Floats  # (tasks, b, b)
+
 
 class Model(NamedTuple):
     """A fitted model, in its frame."""
 
-    centers: Floats  # (b, d)
+    centers: Floats  # (b, d) those with a coefficient
     widths: Floats  # (d,)
     base: Floats  # (d,)
     theta: Floats  # (tasks, b)
-    lam: float
-    moments: Moments
+    lam: float | Floats
+    moments: Moments  # of all centres drawn
     scores: Scores  # of the grid of widths, also where widths were learned after it
+    lams: Floats  # of that grid
+    kept: Integers  # (b,) which of the centres drawn they are
+    along: Along | None = None
+    curved: Curved | None = None
 
 
 def fit_grid(
-    problem: Problem, lams: Floats, typical: Floats, candidates: Floats | None = None
+    problem: Problem,
+    lams: Floats,
+    typical: Floats,
+    candidates: Floats | None = None,
+    penalty: Penalty = ridge_path,
 ) -> Model:
     """Choose width and penalty by cross-validation and solve.
 
     Parameters
     ----------
     problem : Problem
-    lams : ndarray of shape (a,)
+    lams : ndarray of shape (a, ...)
     typical : ndarray of shape (d,)
         Typical distance between rows; infinite for features outside the model.
     candidates : ndarray of shape (n_widths, d), optional
         Multiples of the typical distance by default.
+    penalty : callable
 
     Returns
     -------
     Model
     """
     if candidates is None:
-        scores = search_default(problem, typical, lams)
+        scores = search_default(problem, typical, lams, penalty)
     else:
-        scores = search(problem, candidates, lams)
+        scores = search(problem, candidates, lams, penalty)
     i, j = scores.winner()
-    return _solve(problem, scores.widths[i], float(lams[j]), scores)
+    return _solve(problem, scores.widths[i], lams, j, scores, penalty)
 
 
-def _solve(problem: Problem, widths: Floats, lam: float, scores: Scores) -> Model:
-    """Solve for the coefficients on all rows."""
+def _solve(
+    problem: Problem,
+    widths: Floats,
+    lams: Floats,
+    j: int,
+    scores: Scores,
+    penalty: Penalty = ridge_path,
+) -> Model:
+    """Solve for the coefficients on all rows; centres without any are dropped."""
     everything = problem._replace(fold=None, n_folds=0)
     moments = compute_moments(everything, widths, np.ones(1)).total()[0]
-    theta = ridge(moments, task_scales(widths, problem.shared), lam)
-    return Model(problem.centers, widths, problem.base, theta, lam, moments, scores)
+    scales = task_scales(widths, problem.shared, problem.common)
+    theta = solve(moments, scales, lams[j], penalty)
+    kept = np.flatnonzero(theta.any(axis=0))
+    if not kept.size:
+        kept = np.zeros(1, dtype=np.intp)
+    return Model(
+        centers=problem.centers[kept],
+        widths=widths,
+        base=problem.base,
+        theta=theta[:, kept],
+        lam=lams[j],
+        moments=moments,
+        scores=scores,
+        lams=lams,
+        kept=kept,
+    )
+
+
+def fit_choice(
+    problem: Problem,
+    choice: Choice,
+    lams: Floats | None,
+    typical: Floats,
+    candidates: Floats | None,
+    ridge_lams: Floats,
+) -> Model:
+    """Choose width and penalty for any penalty and loss.
+
+    Parameters
+    ----------
+    problem : Problem
+    choice : Choice
+    lams : ndarray of shape (a, ...), optional
+        Chosen here by default.
+    typical : ndarray of shape (d,)
+    candidates : ndarray of shape (n_widths, d), optional
+    ridge_lams : ndarray of shape (a,)
+        Default candidates of the ridge.
+
+    Returns
+    -------
+    Model
+    """
+    grid = ridge_lams if lams is None else lams
+    if choice.loss is not None:
+        simple = fit_grid(problem, grid, typical, candidates)
+        own = float(simple.lam) * LAMS_AROUND if lams is None else lams
+        return _fit_loss(problem, choice, simple, own)
+    if choice.iterative:
+        simple = fit_grid(problem, ridge_lams, typical, candidates)
+        own = ITERATIVE_LAMS if lams is None else lams
+        return _choose_again(problem, simple, own, choice.penalty)
+    model = fit_grid(problem, grid, typical, candidates, choice.penalty)
+    if choice.path and lams is None:
+        return _choose_again(problem, model, _knots(problem, model), choice.penalty)
+    return model
+
+
+def _knots(problem: Problem, model: Model) -> Floats:
+    """Penalties at the knots of the l1 paths of all tasks, ascending."""
+    scales = task_scales(model.widths, problem.shared, problem.common)
+    least = float(model.lams.min())
+    paths = l1_paths(model.moments, scales, least)
+    knots = np.concatenate([*(lams for lams, _ in paths), np.ravel(model.lam)])
+    return np.unique(knots[knots >= least])
+
+
+def _choose_again(
+    problem: Problem, model: Model, lams: Floats, penalty: Penalty
+) -> Model:
+    """Keep the width of a model and choose the penalty among others."""
+    scores = search(problem, model.widths[None], lams, penalty)
+    j = int(scores.loss[0].argmin())
+    along = Along(lams, scores.loss[0], scores.fold_loss[0])
+    again = _solve(problem, model.widths, lams, j, model.scores, penalty)
+    return again._replace(lams=model.lams, along=along)
+
+
+def _fit_loss(problem: Problem, choice: Choice, simple: Model, lams: Floats) -> Model:
+    """Minimise a loss that is not squared, at the width of the squared one."""
+    assert choice.loss is not None
+    theta = np.zeros(simple.moments.h.shape)
+    theta[:, simple.kept] = simple.theta
+    c = gradient_scales(problem, simple.widths, theta, choice.loss)
+    rule = Rule(choice.loss, c, simple.widths)
+    along, j = None, 0
+    if problem.n_folds and len(lams) > 1:
+        fold_loss = held_out(problem, rule, lams)
+        assert problem.fold is not None
+        judges = np.bincount(problem.fold, problem.weight, problem.n_folds + 1)[:-1]
+        along = Along(lams, np.average(fold_loss, axis=1, weights=judges), fold_loss)
+        j = int(along.loss.argmin())
+        if not np.isfinite(along.loss[j]):
+            raise ValueError(
+                "For every penalty some held-out gradient leaves the domain of the "
+                "shifted loss. Use an even loss, such as 'even_power', or 'squared'."
+            )
+    scales = task_scales(simple.widths, problem.shared, problem.common)
+    start = solve(simple.moments, scales, lams[j])
+    fit = minimize_loss(problem, rule, float(lams[j]), start)
+    return simple._replace(
+        centers=problem.centers,
+        theta=fit.theta,
+        lam=lams[j],
+        kept=np.arange(len(problem.centers)),
+        along=along,
+        curved=Curved(rule, fit.A),
+    )
 
 
 def gaussian_share(model: Model) -> float:
@@ -152,7 +300,7 @@ def _learn_from(
     )
     reach = float(typical[finite][0])
     starts = [
-        (simple.widths[finite], simple.lam),
+        (simple.widths[finite], float(simple.lam)),
         (typical[finite], STARTING_LAM),
         marginal_start(pilot, reach, lams[::2]),
     ]
@@ -161,7 +309,8 @@ def _learn_from(
         return simple
     widths = np.full(len(typical), np.inf)
     widths[finite] = learned.widths
-    return _solve(problem, widths, learned.lam, simple.scores)
+    chosen = np.array([learned.lam])
+    return _solve(problem, widths, chosen, 0, simple.scores)._replace(lams=lams)
 
 
 def _pilot_rows(problem: Problem, ranking: Ranking) -> Integers:

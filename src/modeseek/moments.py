@@ -20,6 +20,10 @@ distances between the centres, so P = phi and Q = E * P give
 
 two matrix products, and no loop over features.
 
+A basis common to all features, psi = phi (section 4.1), has one G for all tasks,
+
+    G = sum_z w phi phi',    h_j = sum_z w (c_j - z_j) / l_j^2 phi.
+
 A Gaussian base adds the gradient g0 = -base * z to the model, which the coefficients
 do not change: the loss gains the cross term 2 theta' sum psi.g0, so h gains it.
 """
@@ -42,7 +46,7 @@ from modeseek.sampling import Integers
 class Moments:
     """Sums of a block of rows; the leading axes are width, fold and task."""
 
-    G: Floats  # (..., tasks, b, b)
+    G: Floats  # (..., tasks, b, b), or (..., 1, b, b) for a common basis
     h: Floats  # (..., tasks, b)
     count: Floats  # (..., b) sum of w phi_i: how many rows centre i reaches
     weight: Floats  # (...) sum of w
@@ -71,28 +75,37 @@ class Moments:
         others = np.arange(self.weight.shape[1]) != fold
         return Moments(*(sums[width][others].sum(axis=0) for sums in self.arrays()))
 
+    def of_centers(self, kept: Integers) -> Moments:
+        """Keep some of the centres."""
+        G = self.G[..., kept[:, None], kept]
+        return Moments(G, self.h[..., kept], self.count[..., kept], self.weight)
+
     def mean(self) -> tuple[Floats, Floats]:
         """Return G and h per unit of weight, as the paper defines them."""
         weight = np.asarray(self.weight)
         return self.G / weight[..., None, None, None], self.h / weight[..., None, None]
 
 
-def task_scales(widths: Floats, shared: bool) -> Floats:
+def task_scales(widths: Floats, shared: bool, common: bool = False) -> Floats:
     """Scale of G for every task: the ridge is relative to it.
 
     For the shared model it is the mean of 1 / l^2 over the features in the model,
     1 / sigma^2 when there is one width; for separate coefficients 1 / l_j^2 (1 for a
-    feature that is not in the model, whose moments vanish).
+    feature that is not in the model, whose moments vanish). For a common basis it
+    is 1.
 
     Parameters
     ----------
     widths : ndarray of shape (..., d)
     shared : bool
+    common : bool
 
     Returns
     -------
     ndarray of shape (..., tasks)
     """
+    if common:
+        return np.ones_like(widths)
     inverse = inverse_square(widths)
     if shared:
         active = np.maximum(1, np.isfinite(widths).sum(axis=-1, keepdims=True))
@@ -112,6 +125,7 @@ class Problem(NamedTuple):
     n_folds: int = 0
     weight: Floats | None = None  # (n,)
     n_jobs: int | None = None
+    common: bool = False  # the basis is phi itself, the same for every feature
 
 
 def compute_moments(problem: Problem, widths: Floats, scales: Floats) -> Moments:
@@ -132,7 +146,9 @@ def compute_moments(problem: Problem, widths: Floats, scales: Floats) -> Moments
     """
     n_folds, weight = problem.n_folds, problem.weight
     add_rows = _add_shared if problem.shared else _add_separate
-    n_tasks = 1 if problem.shared else len(widths)
+    n_tasks = n_grams = 1 if problem.shared else len(widths)
+    if problem.common:
+        add_rows, n_grams = _add_common, 1
 
     def kernel(rows: slice) -> Moments:
         Z, w = problem.enter(rows), None if weight is None else weight[rows]
@@ -141,7 +157,7 @@ def compute_moments(problem: Problem, widths: Floats, scales: Floats) -> Moments
         order = np.argsort(f, kind="stable")
         bounds = np.searchsorted(f[order], np.arange(n_folds + 2))
         b = len(problem.centers)
-        sums = _zeros(len(scales), n_folds + 1, n_tasks, b)
+        sums = _zeros((len(scales), n_folds + 1), n_grams, n_tasks, b)
         for k in range(n_folds + 1):
             part = order[bounds[k] : bounds[k + 1]]
             for chunk in chunk_slices(len(part), b):
@@ -154,10 +170,9 @@ def compute_moments(problem: Problem, widths: Floats, scales: Floats) -> Moments
     return _sum_in_place(blocks)
 
 
-def _zeros(n_scales: int, n_folds: int, n_tasks: int, b: int) -> Moments:
-    lead = (n_scales, n_folds)
+def _zeros(lead: tuple[int, int], n_grams: int, n_tasks: int, b: int) -> Moments:
     return Moments(
-        np.zeros((*lead, n_tasks, b, b)),
+        np.zeros((*lead, n_grams, b, b)),
         np.zeros((*lead, n_tasks, b)),
         np.zeros((*lead, b)),
         np.zeros(lead),
@@ -235,5 +250,27 @@ def _add_separate(
             w_psi = _weigh(psi, w)
             sums.G[s, k, j] += psi.T @ w_psi
             sums.h[s, k, j] += np.einsum("ij,ij->j", steps, w_psi) - sum_P * inverse
+        sums.count[s, k] += sum_P
+    sums.weight[:, k] += len(Z) if w is None else w.sum()
+
+
+def _add_common(
+    sums: Moments,
+    k: int,
+    Z: Floats,
+    w: Floats | None,
+    problem: Problem,
+    widths: Floats,
+    scales: Floats,
+) -> None:
+    """Add rows of fold ``k`` for a basis common to all features."""
+    C = problem.centers
+    D = squared_distances(Z, C, 1.0 / widths)
+    precision = inverse_square(widths)[:, None]
+    for s, (scale, P) in enumerate(zip(scales, gaussians(D, scales), strict=True)):
+        WP = _weigh(P, w)
+        sum_P = WP.sum(axis=0)
+        sums.G[s, k, 0] += P.T @ WP
+        sums.h[s, k] += (C.T * sum_P - Z.T @ WP) * (precision / scale**2)
         sums.count[s, k] += sum_P
     sums.weight[:, k] += len(Z) if w is None else w.sum()

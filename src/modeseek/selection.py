@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from modeseek.blocks import map_blocks
 from modeseek.frame import Floats
 from modeseek.moments import Moments, Problem, compute_moments, task_scales
-from modeseek.penalties import quadratic_loss, ridge_path
+from modeseek.penalties import Penalty, quadratic_loss, ridge_path
 
 #: A width that leaves a typical centre fewer rows than this is not trusted: ties and
 #: rounding would otherwise drive the width to zero. Small samples get by with a
@@ -73,7 +73,9 @@ def _factors(candidates: Floats) -> Floats | None:
     return ratio[:, 0] if same else None
 
 
-def search(problem: Problem, candidates: Floats, lams: Floats) -> Scores:
+def search(
+    problem: Problem, candidates: Floats, lams: Floats, penalty: Penalty = ridge_path
+) -> Scores:
     """Score candidate widths and penalties by cross-validation.
 
     Parameters
@@ -81,7 +83,8 @@ def search(problem: Problem, candidates: Floats, lams: Floats) -> Scores:
     problem : Problem
         With folds.
     candidates : ndarray of shape (n_widths, d)
-    lams : ndarray of shape (n_penalties,)
+    lams : ndarray of shape (n_penalties, ...)
+    penalty : callable
 
     Returns
     -------
@@ -92,20 +95,22 @@ def search(problem: Problem, candidates: Floats, lams: Floats) -> Scores:
     if factors is not None:
         widest_first = np.argsort(-factors, kind="stable")
         candidates, factors = candidates[widest_first], factors[widest_first]
-    if problem.shared and factors is not None:
+    if (problem.shared or problem.common) and factors is not None:
         scales = factors / factors[0]
         moments = compute_moments(problem, candidates[0], scales)
-        return _score(moments, candidates, problem, lams)
+        return _score(moments, candidates, problem, lams, penalty)
     # One width after the other: the moments of every task at every width would not
     # fit in memory where there are many features.
     one_by_one = []
     for widths in candidates:
         moments = compute_moments(problem, widths, np.ones(1))
-        one_by_one.append(_score(moments, widths[None], problem, lams))
+        one_by_one.append(_score(moments, widths[None], problem, lams, penalty))
     return join(*one_by_one)
 
 
-def search_default(problem: Problem, typical: Floats, lams: Floats) -> Scores:
+def search_default(
+    problem: Problem, typical: Floats, lams: Floats, penalty: Penalty = ridge_path
+) -> Scores:
     """Score multiples of a typical distance, narrower while the narrowest wins.
 
     Parameters
@@ -113,7 +118,8 @@ def search_default(problem: Problem, typical: Floats, lams: Floats) -> Scores:
     problem : Problem
     typical : ndarray of shape (d,)
         Typical distance between centres; infinite for features not in the model.
-    lams : ndarray of shape (n_penalties,)
+    lams : ndarray of shape (n_penalties, ...)
+    penalty : callable
 
     Returns
     -------
@@ -123,10 +129,11 @@ def search_default(problem: Problem, typical: Floats, lams: Floats) -> Scores:
     def multiples(first: int, last: int) -> Floats:
         return np.outer(np.sqrt(2.0) ** np.arange(first, last - 1, -1), typical)
 
-    scores = search(problem, multiples(WIDEST, NARROWEST), lams)
+    scores = search(problem, multiples(WIDEST, NARROWEST), lams, penalty)
     narrowest = NARROWEST
     while narrowest > NARROWEST_TRIED and scores.best()[0] == len(scores.widths) - 1:
-        more = search(problem, multiples(narrowest - 1, narrowest - 2), lams)
+        narrower = multiples(narrowest - 1, narrowest - 2)
+        more = search(problem, narrower, lams, penalty)
         scores = join(scores, more)
         narrowest -= 2
     return scores
@@ -156,20 +163,22 @@ def join(*grids: Scores) -> Scores:
     return Scores(*columns)
 
 
-def _score(moments: Moments, widths: Floats, problem: Problem, lams: Floats) -> Scores:
+def _score(
+    moments: Moments, widths: Floats, problem: Problem, lams: Floats, penalty: Penalty
+) -> Scores:
     """Score every width and penalty by the loss on rows it was not trained on.
 
     Without folds there is nothing to choose, and every loss is zero.
     """
     totals = moments.total()
-    scales = task_scales(widths, problem.shared)
+    scales = task_scales(widths, problem.shared, problem.common)
     n_widths, n_folds = len(widths), problem.n_folds
     pairs = [(s, k) for s in range(n_widths) for k in range(n_folds)]
 
     def hold_out(which: slice) -> Floats:
         s, k = pairs[which.start]
         judges = moments[s, k]
-        theta = ridge_path(*moments.without(s, k).mean(), scales[s], lams)
+        theta = penalty(*moments.without(s, k).mean(), scales[s], lams)
         return quadratic_loss(*judges.mean(), theta)
 
     by_pair = list(map_blocks(hold_out, len(pairs), n_jobs=problem.n_jobs, size=1))

@@ -2,22 +2,28 @@ r"""How sure a difference of heights is, in closed form.
 
 An estimate that solves an equation summed over rows changes, when a row's weight grows
 a little, by the row's *influence*. The variance of a difference of heights is the sum
-of squared influences of the rows. For the ridge solution theta with
-:math:`A = G + \lambda I` and a difference :math:`\theta^T a` it is
-:math:`u^T (\psi \psi^T \theta + \mathrm{div}\,\psi)` at the row, with
-:math:`u = A^{-1} a`; centres, widths and penalty are held fixed.
+of squared influences of the rows. For a solution theta of G and h and a difference
+:math:`\theta^T a` it is :math:`u^T (\psi \psi^T \theta + \mathrm{div}\,\psi)` at the
+row, where u is the *response* of the coefficients to a: with the ridge
+:math:`u = (G + \lambda I)^{-1} a`. Centres, widths and penalty are held fixed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
 
-from modeseek.basis import inverse_square, squared_distances
+from modeseek.basis import basis_of_features, inverse_square, squared_distances
 from modeseek.blocks import chunk_slices, map_blocks, one_blas_thread
-from modeseek.field import KernelField, PotentialField, SeparateField, gradient
+from modeseek.field import (
+    CommonField,
+    KernelField,
+    PotentialField,
+    SeparateField,
+    gradient,
+)
 from modeseek.frame import Floats
 
 #: Influence of rows (m, d) on r differences of heights: (m, r).
@@ -28,82 +34,87 @@ LINE_POINTS = 33
 
 
 @one_blas_thread()
-def potential_influence(
-    field: PotentialField, A: Floats, tops: Floats, bottoms: Floats
-) -> Influence:
+def differences(
+    field: PotentialField | SeparateField | CommonField, tops: Floats, bottoms: Floats
+) -> Floats:
+    """What coefficients are multiplied by in heights of tops above bottoms.
+
+    Parameters
+    ----------
+    field : PotentialField, SeparateField or CommonField
+        Without a potential, the height is the integral of the gradient on the
+        straight way.
+    tops, bottoms : ndarray of shape (r, d)
+
+    Returns
+    -------
+    ndarray of shape (tasks, b, r)
+    """
+    C, widths = field.centers, field.widths
+    if isinstance(field, PotentialField):
+        both = np.stack([tops, bottoms])
+        high, low = (squared_distances(Z, C, 1.0 / widths) for Z in both)
+        return np.asarray((np.exp(-0.5 * high) - np.exp(-0.5 * low)).T[None])
+    common = isinstance(field, CommonField)
+    t = (np.arange(LINE_POINTS) + 0.5) / LINE_POINTS
+    integral = np.zeros((len(widths), len(C), len(tops)))
+    for along in t:
+        points = bottoms + along * (tops - bottoms)
+        for j, psi, _ in basis_of_features(points, C, widths, common):
+            rise = (tops - bottoms)[:, j] / LINE_POINTS
+            integral[j] += (psi * rise[:, None]).T
+    return integral
+
+
+def potential_influence(field: PotentialField, U: Floats) -> Influence:
     """Influence on f(top) - f(bottom) of a model with shared coefficients.
 
     Parameters
     ----------
     field : PotentialField
-    A : ndarray of shape (b, b)
-        The matrix that was solved: G per unit of weight, plus the ridge.
-    tops, bottoms : ndarray of shape (r, d)
-
-    Returns
-    -------
-    callable
-    """
-    inverse_widths, precision = 1.0 / field.widths, inverse_square(field.widths)
-
-    def values(points: Floats) -> Floats:
-        D = squared_distances(points, field.centers, inverse_widths)
-        return np.asarray(np.exp(-0.5 * D))
-
-    U = np.linalg.solve(A, (values(tops) - values(bottoms)).T)  # (b, r)
-
-    def influence(Z: Floats) -> Floats:
-        g = gradient(field, field.evaluate(Z)) * precision
-        along = g @ field.centers.T - np.einsum("ij,ij->i", g, Z)[:, None]
-        excess = squared_distances(Z, field.centers, precision) - precision.sum()
-        return np.asarray((values(Z) * (along + excess)) @ U)
-
-    return influence
-
-
-@one_blas_thread()
-def separate_influence(
-    field: SeparateField, A: Floats, tops: Floats, bottoms: Floats
-) -> Influence:
-    """Influence on the integral of the gradient from bottom to top.
-
-    Parameters
-    ----------
-    field : SeparateField
-    A : ndarray of shape (d, b, b)
-    tops, bottoms : ndarray of shape (r, d)
+    U : ndarray of shape (1, b, r)
+        Response of the coefficients to the :func:`differences`.
 
     Returns
     -------
     callable
     """
     precision = inverse_square(field.widths)
-    t = (np.arange(LINE_POINTS) + 0.5) / LINE_POINTS
-    integral = np.zeros((len(field.widths), len(field.centers), len(tops)))
-    for along in t:
-        points = bottoms + along * (tops - bottoms)
-        for j, psi in _basis_of_features(field, points):
-            rise = (tops - bottoms)[:, j] / LINE_POINTS
-            integral[j] += (psi * rise[:, None]).T
-    U = np.linalg.solve(A, integral)  # (d, b, r)
 
     def influence(Z: Floats) -> Floats:
-        g = gradient(field, field.evaluate(Z))
-        P = np.exp(-0.5 * squared_distances(Z, field.centers, 1.0 / field.widths))
-        total = np.zeros((len(Z), len(tops)))
-        for j, psi in _basis_of_features(field, Z):
-            steps = (field.centers[:, j] - Z[:, j, None]) * precision[j]
-            total += (psi * (g[:, j, None] + steps) - P * precision[j]) @ U[j]
-        return total
+        g = gradient(field, field.evaluate(Z)) * precision
+        along = g @ field.centers.T - np.einsum("ij,ij->i", g, Z)[:, None]
+        excess = squared_distances(Z, field.centers, precision) - precision.sum()
+        D = squared_distances(Z, field.centers, 1.0 / field.widths)
+        return np.asarray((np.exp(-0.5 * D) * (along + excess)) @ U[0])
 
     return influence
 
 
-def _basis_of_features(field: SeparateField, Z: Floats) -> Iterator[tuple[int, Floats]]:
-    """Yield every feature j with its basis psi_j at the points, (m, b)."""
-    P = np.exp(-0.5 * squared_distances(Z, field.centers, 1.0 / field.widths))
-    for j, inverse in enumerate(inverse_square(field.widths)):
-        yield j, (field.centers[:, j] - Z[:, j, None]) * inverse * P
+def separate_influence(field: SeparateField | CommonField, U: Floats) -> Influence:
+    """Influence on the integral of the gradient from bottom to top.
+
+    Parameters
+    ----------
+    field : SeparateField or CommonField
+    U : ndarray of shape (d, b, r)
+        Response of the coefficients to the :func:`differences`.
+
+    Returns
+    -------
+    callable
+    """
+    common = isinstance(field, CommonField)
+
+    def influence(Z: Floats) -> Floats:
+        g = gradient(field, field.evaluate(Z))
+        total = np.zeros((len(Z), U.shape[2]))
+        basis = basis_of_features(Z, field.centers, field.widths, common)
+        for j, psi, derivative in basis:
+            total += (psi * g[:, j, None] + derivative) @ U[j]
+        return total
+
+    return influence
 
 
 def kernel_influence(field: KernelField, tops: Floats, bottoms: Floats) -> Influence:

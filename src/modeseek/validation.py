@@ -211,6 +211,42 @@ def check_alphas(alpha: Any) -> Floats:
     return alphas
 
 
+def check_gammas(gamma: Any) -> Floats:
+    """Validate strengths between tasks: ascending, shape (n_candidates,)."""
+    gammas = np.asarray(gamma)
+    if gammas.dtype.kind not in "iuf":
+        raise TypeError(f"gamma must be 'cv', a number or numbers; got {gamma!r}.")
+    gammas = np.sort(np.atleast_1d(gammas.astype(np.float64)))
+    if gammas.ndim != 1 or gammas.size == 0:
+        raise ValueError(f"gamma has shape {np.shape(gamma)}; see its documentation.")
+    if not (
+        np.isfinite(gammas).all() and 0.0 <= gammas[0] <= gammas[-1] <= LARGEST_ALPHA
+    ):
+        raise ValueError(
+            f"gamma must lie between 0 and {LARGEST_ALPHA:g}; got {gamma!r}."
+        )
+    return gammas
+
+
+def check_similarity(similarity: Any, d: int) -> Floats:
+    """Validate similarities of features: symmetric, from 0 to 1, shape (d, d)."""
+    array = np.asarray(similarity)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(
+            "similarity must be 'ones', 'learned' or an array of numbers; got "
+            f"{similarity!r}."
+        )
+    array = array.astype(np.float64)
+    if array.shape != (d, d):
+        raise ValueError(
+            f"similarity must have shape ({d}, {d}), a row and a column for each "
+            f"feature; got {array.shape}."
+        )
+    if not ((array >= 0.0) & (array <= 1.0)).all() or (array != array.T).any():
+        raise ValueError("similarity must be symmetric, with entries from 0 to 1.")
+    return array
+
+
 def check_widths_match(widths: Floats, C: Floats) -> None:
     """Refuse widths out of all proportion to the distances between rows.
 
