@@ -8,8 +8,15 @@ ESTIMATORS = [
     LogDensityGradient(),
     LogDensityGradient(coefficients="separate"),
     LogDensityGradient(bandwidth="learned"),
+    LogDensityGradient(coefficients="multitask"),
+    LogDensityGradient(penalty="l1"),
+    LogDensityGradient(positive=True),
+    LogDensityGradient(coefficients="separate", penalty="centers"),
+    LogDensityGradient(coefficients="separate", basis="common"),
+    LogDensityGradient(loss="even_power"),
     KernelDensityGradient(),
     ModeClustering(),
+    ModeClustering(LogDensityGradient(coefficients="multitask")),
 ]
 
 

@@ -29,6 +29,9 @@ ROUNDING = 1024.0 * np.finfo(np.float64).eps
 #: Longest move of a row that is near the centres.
 LONGEST_MOVE = 0.25
 
+#: Shortest share of a fixed point's move that is taken where moves turn back.
+SHORTEST = 0.01
+
 #: A quasi-Newton move longer than the radius must go nearly up the gradient (by the
 #: cosine of the angle), or it would cross to other basins.
 TRUST_RADIUS, STEEPNESS = 0.05, 0.9
@@ -156,26 +159,35 @@ def fixed_point() -> Step:
     """The paper's fixed point: the mean of the centres weighted by theta phi.
 
     Where its denominator is not positive, it stretches the safe step instead, twice
-    as far each time that worked: the safe step is short.
+    as far each time that worked: the safe step is short. Without a potential nothing
+    tells whether a move worked but that the next one goes on in its direction; where
+    that turns back, moves are shortened, or rows would swing about a mode for ever.
     """
 
     def start(field: Field, Z: Floats, here: Evaluation) -> Memory:
-        return np.ones(len(Z)), Z
+        return np.ones(len(Z)), Z, np.zeros_like(Z)
 
     def propose(
         field: Field, Z: Floats, here: Evaluation, memory: Memory
     ) -> tuple[Floats, Memory]:
-        stretch, expected = memory
+        stretch, expected, last = memory
         safe = here.safe_step()
         usual = np.all(here.mass > 0, axis=1)
         # A row that is not where it was sent had its last move refused.
         arrived = length(Z - expected, field) <= 1e-9
-        stretch = np.where(arrived & ~usual, 2.0 * stretch, 1.0)
         room = LONGEST_MOVE / np.maximum(length(safe, field), 1e-300)
-        stretch = np.clip(stretch, 1.0, np.maximum(room, 1.0))
-        stretched = stretch[:, None] * safe
-        move = np.where(usual[:, None], here.fixed_point_step(), stretched)
-        return move, (stretch, Z + _limited(field, here, move))
+        if here.value is None:
+            scaled = (safe / field.widths) * (last / field.widths)
+            turned = scaled.sum(axis=1) < 0
+            longer = np.where(turned, 0.25 * stretch, 2.0 * stretch)
+        else:
+            longer = np.where(arrived & ~usual, 2.0 * stretch, 1.0)
+        most = np.where(usual, 1.0, np.maximum(room, 1.0))
+        stretch = np.clip(longer, np.where(usual, SHORTEST, 1.0), most)
+        move = np.where(usual[:, None], here.fixed_point_step(), safe)
+        move = stretch[:, None] * move
+        limited = _limited(field, here, move)
+        return move, (stretch, Z + limited, limited)
 
     return Step(start, propose)
 

@@ -548,7 +548,9 @@ class LogDensityGradient(GradientEstimator):
         if along is not None:
             self.cv_results_["along_alpha"] = along.lams
             self.cv_results_["along_mean_test_loss"] = along.loss / unit / unit
-            spread = along.fold_loss.std(axis=-1)
+            spread = np.full(len(along.loss), np.inf)
+            finite = np.isfinite(along.loss)  # a shifted loss may leave its domain
+            spread[finite] = along.fold_loss[finite].std(axis=-1)
             self.cv_results_["along_std_test_loss"] = spread / unit / unit
         i, j = scores.best()
         second = along is not None and not is_word(self.alpha, "cv")

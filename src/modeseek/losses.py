@@ -13,15 +13,17 @@ from zero where that is better, and every step descends.
 t log t - (1 + t) log(1 + t) and (t^(1 + a) - t) / a, are defined for t > 0 alone, but
 the mean of the true gradient is zero, so it has both signs. What is meaningful:
 
-- a **shift**: the printed f at 1 + t / c, where c is twice the largest gradient of the
-  squared loss's solution. It is not symmetric: falls and rises count differently;
+- a **shift**: the printed f at 1 + t / c, where c is four times the largest gradient
+  of the squared loss's solution. It is not symmetric: falls and rises count
+  differently;
 - an **even** f: (1 + (t / c)^2)^((1 + a) / 2) for the power loss, whose a = 0 is the
   pseudo-Huber loss and whose a = 1 the squared, and log cosh (t / c), whose derivative
-  is a logistic curve. Here c is the root mean square of that solution.
+  is a logistic curve. Here c is twice the root mean square of that solution.
 
 All are scaled to f''(0) = 2, so that they tend to the squared loss as c grows. For
-a < 1 and for log cosh the loss of a row is flat in large g: steep slopes through a few
-rows are then cheap, and the penalty alone keeps them away.
+a = 0 and for log cosh, -f + f' g is bounded: steep slopes through a few rows are then
+cheap, and only the penalty and short steps keep them away. So are those through rows
+near the end of a shifted loss's domain, where f'' has no bound.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ Derivatives: TypeAlias = Callable[[Floats], Five]
 
 #: Shift of a shifted loss, in largest gradients; bend of an even one, in root mean
 #: squares.
-SHIFT, BEND = 2.0, 1.0
+SHIFT, BEND = 4.0, 2.0
 
 #: Exponent a of the power loss.
 POWER = 0.5
@@ -55,6 +57,10 @@ POWER = 0.5
 #: Newton's method ends when no coefficient moves by more than this (relative to the
 #: largest, or to 1), or after so many steps; each is halved at most so often.
 SETTLED, MAX_NEWTON, MAX_HALVINGS = 1e-10, 100, 40
+
+#: Longest step, as the change of the gradient in its root mean square over the scale
+#: of the loss: far steps would leave the minimum beside the start for another.
+LONGEST = 0.5
 
 #: Least share of the promised descent that a step must bring.
 ARMIJO = 1e-4
@@ -93,9 +99,9 @@ def _log_cosh(u: Floats) -> Five:
 
 def _shifted_kl(u: Floats) -> Five:
     v = 1.0 + u
-    # A linear term changes no Bregman loss; this one makes F'(0) = 0.
+    # A linear term changes no Bregman loss; these make F(0) = F'(0) = 0.
     return (
-        2.0 * (u - np.log(v)),
+        2.0 * (u - np.log1p(u)),
         2.0 * u / v,
         2.0 / v**2,
         -4.0 / v**3,
@@ -105,9 +111,10 @@ def _shifted_kl(u: Floats) -> Five:
 
 def _shifted_logistic(u: Floats) -> Five:
     v, w = 1.0 + u, 2.0 + u
+    low, high = np.log1p(u), np.log1p(0.5 * u)
     return (
-        4.0 * (v * np.log(v) - w * np.log(w)),
-        4.0 * (np.log(v) - np.log(w)),
+        4.0 * (v * low - w * high),
+        4.0 * (low - high),
         4.0 / (v * w),
         4.0 * (1.0 / w**2 - 1.0 / v**2),
         8.0 * (1.0 / v**3 - 1.0 / w**3),
@@ -309,6 +316,8 @@ def minimize_loss(problem: Problem, rule: Rule, lam: float, start: Floats) -> Fi
             sums.curvature + ridge[:, None, None] * np.eye(theta.shape[1]),
         )
 
+    squares = (rule.c**2).sum(keepdims=True) if problem.shared else rule.c**2
+    reach = LONGEST * np.sqrt(squares)
     zero = penalised(np.zeros_like(start), second=False).value
     better = penalised(start, second=False).value < zero
     theta = np.where(better[:, None], start, 0.0)
@@ -316,7 +325,7 @@ def minimize_loss(problem: Problem, rule: Rule, lam: float, start: Floats) -> Fi
     for _ in range(MAX_NEWTON):
         step = _descent(here, ridge)
         promised = 2.0 * np.einsum("tb,tb->t", here.slope, step)
-        length = np.ones(len(theta))
+        length = np.minimum(1.0, reach / np.sqrt(np.maximum(-promised, 1e-300)))
         for _ in range(MAX_HALVINGS):
             tried = penalised(theta + length[:, None] * step, second=False).value
             enough = here.value + ARMIJO * length * promised

@@ -43,8 +43,8 @@ STARTING_LAM = 1e-3
 LAMS_AROUND = 10.0 ** np.arange(-1.0, 1.01, 0.5)
 
 
-#: Penalties of those that iterate: they are slow, and below these hardly penalise.
-ITERATIVE_LAMS = 10.0 ** np.arange(-4.0, 1.01)
+#: Penalties of those that iterate; stronger ones leave next to nothing.
+ITERATIVE_LAMS = 10.0 ** np.arange(-6.0, -0.9)
 
 
 class Along(NamedTuple):

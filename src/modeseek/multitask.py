@@ -41,7 +41,7 @@ DROPPED = 10.0
 
 #: Feature learning ends when no coefficient changes by more than this share of the
 #: largest, or after so many rounds; the loss falls in every one.
-SETTLED, MAX_ROUNDS = 1e-7, 200
+SETTLED, MAX_ROUNDS = 1e-11, 200
 
 #: Rounds that it extrapolates from.
 MEMORY = 5
@@ -100,6 +100,12 @@ def learned_similarity(theta: Floats) -> Floats:
     """exp(-||theta_j - theta_j'||^2) for coefficients (tasks, b)."""
     apart = theta[:, None] - theta
     return np.asarray(np.exp(-np.einsum("ijb,ijb->ij", apart, apart)))
+
+
+def mean_scale(h: Floats, scales: Floats) -> float:
+    """Mean scale of the tasks that have data; gamma is relative to it."""
+    active = h.any(axis=1)
+    return float(scales[active].mean()) if active.any() else 1.0
 
 
 def _solve_alike(G: Floats, h: Floats, scales: Floats, lams: Floats) -> Floats:
@@ -174,6 +180,30 @@ def center_path(G: Floats, h: Floats, scales: Floats, lams: Floats) -> Floats:
     return np.where(size > DROPPED * np.sqrt(SMOOTHING), theta, 0.0)
 
 
+def feature_response(
+    G: Floats, theta: Floats, gamma: float, directions: Floats, *, diagonal: bool
+) -> Floats:
+    """How coefficients fall as h grows, D held fixed: (G + gamma D^-1)^-1 directions.
+
+    Parameters
+    ----------
+    G : ndarray of shape (tasks, b, b), or (1, b, b) where all tasks have the same
+    theta : ndarray of shape (tasks, b)
+        The solution.
+    gamma : float
+    directions : ndarray of shape (tasks, b, r)
+    diagonal : bool
+
+    Returns
+    -------
+    ndarray of shape (tasks, b, r)
+    """
+    R = (_root_of_centers if diagonal else _root_of_features)(theta)
+    R /= np.linalg.norm(R)
+    system = R @ G @ R + gamma * np.eye(len(R))
+    return np.asarray(R @ np.linalg.solve(system, R @ directions))
+
+
 def _root_of_centers(theta: Floats) -> Floats:
     """D^(1/2) before its trace is made 1, for coefficients (tasks, b); diagonal."""
     return np.diag(((theta**2).sum(axis=0) + SMOOTHING) ** 0.25)
@@ -192,7 +222,7 @@ def _alternate(
     """Solve for the coefficients given D, then for D, until they settle."""
     identity = np.eye(h.shape[1])
     theta = np.empty((*h.shape, len(lams)))
-    for a, gamma in enumerate(lams * scales.mean()):
+    for a, gamma in enumerate(lams * mean_scale(h, scales)):
 
         def solve_given(start: Floats, gamma: float = gamma) -> tuple[Floats, float]:
             """Coefficients given the D of others, and the penalised loss of those."""

@@ -25,7 +25,12 @@ from sklearn.linear_model import lars_path_gram
 from modeseek.blocks import one_blas_thread
 from modeseek.frame import Floats
 from modeseek.moments import Moments
-from modeseek.multitask import center_path, feature_path
+from modeseek.multitask import (
+    center_path,
+    feature_path,
+    feature_response,
+    mean_scale,
+)
 
 #: G (tasks, b, b), or (1, b, b) where all tasks have the same; h (tasks, b); scales of
 #: G (tasks,); candidates (a, ...) -> coefficients (tasks, b, a).
@@ -38,11 +43,14 @@ LEAST_RIDGE = 1e-6
 #: Most knots of an l1 path, for each centre.
 KNOTS_PER_CENTER = 50
 
+#: Relative change of h that parts ties: LARS lets one coefficient enter at a time.
+JITTER = 1e-10
+
 #: Coefficients of an l1 path below this, in the largest, are zeros of rounding.
 ZERO = 1e-9
 
 #: Step along h by which the response of the coefficients is measured, relative to h.
-RESPONSE_STEP = 1e-2
+RESPONSE_STEP = 1e-5
 
 
 def ridge_path(G: Floats, h: Floats, scales: Floats, lams: Floats) -> Floats:
@@ -88,8 +96,9 @@ def l1_knots(G: Floats, h: Floats, least: float = 0.0) -> tuple[Floats, Floats]:
     """
     if not h.any():
         return np.zeros(1), np.zeros((1, len(h)))
+    noise = np.random.default_rng(0).uniform(-JITTER, JITTER, len(h))
     half_lams, _, coefs = lars_path_gram(
-        Xy=-h,
+        Xy=-h * (1.0 + noise),
         Gram=G,
         n_samples=1,
         method="lasso",
@@ -229,7 +238,8 @@ def response(
 ) -> Floats:
     """How coefficients fall as h grows: (G + ridge)^-1 directions for the ridge.
 
-    Other penalties are solved again a small step up and down each direction.
+    Penalties without a closed form are solved again a small step up and down each
+    direction.
 
     Parameters
     ----------
@@ -247,8 +257,12 @@ def response(
     if penalty is ridge_path:
         ridge = np.asarray(lam) * scales[:, None, None] * np.eye(h.shape[1])
         return np.asarray(np.linalg.solve(G + ridge, directions))
-    result = np.zeros_like(directions)
     candidates = np.asarray(lam)[None]
+    if penalty in (feature_path, center_path):
+        theta = penalty(G, h, scales, candidates)[:, :, 0]
+        gamma, diagonal = float(lam) * mean_scale(h, scales), penalty is center_path
+        return feature_response(G, theta, gamma, directions, diagonal=diagonal)
+    result = np.zeros_like(directions)
     size = np.linalg.norm(h)
     for r in range(directions.shape[2]):
         along = directions[:, :, r]
