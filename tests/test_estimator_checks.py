@@ -11,7 +11,7 @@ ESTIMATORS = [
     LogDensityGradient(coefficients="multitask"),
     LogDensityGradient(penalty="l1"),
     LogDensityGradient(positive=True),
-    LogDensityGradient(coefficients="separate", penalty="centers"),
+    LogDensityGradient(coefficients="separate", penalty="centers", alpha=1e-2),
     LogDensityGradient(coefficients="separate", basis="common"),
     LogDensityGradient(loss="even_power"),
     KernelDensityGradient(),
