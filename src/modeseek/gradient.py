@@ -35,7 +35,14 @@ from modeseek.frame import (
     typical_distance,
 )
 from modeseek.losses import LOSSES, bregman_influence
-from modeseek.model import Curved, Model, fit_auto, fit_choice, fit_learned
+from modeseek.model import (
+    Curved,
+    Model,
+    fit_auto,
+    fit_choice,
+    fit_learned,
+    tabulate_scores,
+)
 from modeseek.moments import Moments, Problem, task_scales
 from modeseek.penalties import PENALTIES, Penalty, l1_paths, response
 from modeseek.sampling import draw_centers, generator, make_folds, take_sample
@@ -523,51 +530,28 @@ class LogDensityGradient(GradientEstimator):
         self.moments_ = model.moments
         self.cv_results_ = {}
         if problem.n_folds:
-            self._store_scores(model, frame)
+            self.cv_results_ = tabulate_scores(model, frame)
+            self._warn_at_edges(model)
         if self.verbose:
             print(
                 f"[LogDensityGradient] {len(self.centers_)} centres, alpha "
                 f"{self.alpha_:.3g}, bandwidth {np.unique(self.bandwidth_)}"
             )
 
-    def _store_scores(self, model: Model, frame: Frame) -> None:
-        """Store hold-out losses, and warn where the winner lies on an edge."""
-        scores, along = model.scores, model.along
-        unit = 1.0 if np.ndim(frame.unit) else float(frame.unit)
-        alpha = model.lams
-        self.cv_results_ = {
-            "bandwidth": scores.widths * frame.unit,
-            "alpha": alpha if alpha.ndim == 1 else alpha[:, 0],
-            "mean_test_loss": scores.loss / unit / unit,
-            "std_test_loss": scores.fold_loss.std(axis=-1) / unit / unit,
-            "n_neighbors": scores.neighbors,
-            "allowed": scores.allowed,
-        }
-        if alpha.ndim > 1:
-            self.cv_results_["gamma"] = alpha[:, 1]
-        if along is not None:
-            self.cv_results_["along_alpha"] = along.lams
-            self.cv_results_["along_mean_test_loss"] = along.loss / unit / unit
-            spread = np.full(len(along.loss), np.inf)
-            finite = np.isfinite(along.loss)  # a shifted loss may leave its domain
-            spread[finite] = along.fold_loss[finite].std(axis=-1)
-            self.cv_results_["along_std_test_loss"] = spread / unit / unit
-        i, j = scores.best()
-        second = along is not None and not is_word(self.alpha, "cv")
-        penalty = np.ravel(model.lam if second else alpha[j])
-        self._warn_at_edges(len(scores.widths) - 1, i, penalty)
-
-    def _warn_at_edges(self, last_width: int, width: int, penalty: Floats) -> None:
+    def _warn_at_edges(self, model: Model) -> None:
         """Warn where the winner lies on an edge that more candidates would move.
 
         The widest default width is no such edge: there the model is all but Gaussian.
         """
+        i, j = model.scores.best()
+        last = len(model.scores.widths) - 1
         on_edge = []
         if isinstance(self.bandwidth, str):
-            on_edge += ["bandwidth"] * (width == last_width)
-        elif np.ndim(self.bandwidth) == 1 and last_width > 0:
-            on_edge += ["bandwidth"] * (width in (0, last_width))
+            on_edge += ["bandwidth"] * (i == last)
+        elif np.ndim(self.bandwidth) == 1 and last > 0:
+            on_edge += ["bandwidth"] * (i in (0, last))
         given = {"alpha": self.alpha, "gamma": self.gamma}
+        penalty = np.ravel(model.lams[j] if model.along is None else model.lam)
         for (name, candidates), chosen in zip(given.items(), penalty, strict=False):
             if np.ndim(candidates) == 1 and np.size(candidates) > 1:
                 ends = np.min(candidates), np.max(candidates)
@@ -578,7 +562,7 @@ class LogDensityGradient(GradientEstimator):
                 "better one may lie beyond. Widen the candidates, or see "
                 "cv_results_.",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
 
     def _field(self) -> Field:

@@ -17,12 +17,13 @@ that the Gaussian explains.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from modeseek.choices import Choice
-from modeseek.frame import Floats
+from modeseek.frame import Floats, Frame
 from modeseek.losses import Rule, gradient_scales, held_out, minimize_loss
 from modeseek.moments import Moments, Problem, compute_moments, task_scales
 from modeseek.penalties import Penalty, l1_paths, ridge_path, solve
@@ -228,6 +229,40 @@ def _fit_loss(problem: Problem, choice: Choice, simple: Model, lams: Floats) -> 
         along=along,
         curved=Curved(rule, fit.A),
     )
+
+
+def tabulate_scores(model: Model, frame: Frame) -> dict[str, NDArray[Any]]:
+    """Hold-out losses by name, in the unit of the data unless it is standardised.
+
+    Parameters
+    ----------
+    model : Model
+    frame : Frame
+
+    Returns
+    -------
+    dict of ndarray
+    """
+    scores, along, lams = model.scores, model.along, model.lams
+    unit = 1.0 if np.ndim(frame.unit) else float(frame.unit)
+    table = {
+        "bandwidth": scores.widths * frame.unit,
+        "alpha": lams if lams.ndim == 1 else lams[:, 0],
+        "mean_test_loss": scores.loss / unit / unit,
+        "std_test_loss": scores.fold_loss.std(axis=-1) / unit / unit,
+        "n_neighbors": scores.neighbors,
+        "allowed": scores.allowed,
+    }
+    if lams.ndim > 1:
+        table["gamma"] = lams[:, 1]
+    if along is not None:
+        spread = np.full(len(along.loss), np.inf)
+        finite = np.isfinite(along.loss)  # a shifted loss may leave its domain
+        spread[finite] = along.fold_loss[finite].std(axis=-1)
+        table["along_alpha"] = along.lams
+        table["along_mean_test_loss"] = along.loss / unit / unit
+        table["along_std_test_loss"] = spread / unit / unit
+    return table
 
 
 def gaussian_share(model: Model) -> float:
