@@ -124,7 +124,7 @@ def column(names: list[str], results: dict[str, list[Result]]) -> list[str]:
     for name in names:
         runs = results.get(name)
         if not runs:
-            cells.append("- |" * 2 + " -")
+            cells.append("- | - | -")
             continue
         ratio = np.median(
             [r.seconds / b.seconds for r, b in zip(runs, base, strict=True)]
