@@ -255,3 +255,14 @@ def test_positive_coefficients_never_need_the_safe_step(estimator):
     assert model.n_guarded_ == 0
     assert model.n_unconverged_ == 0
     assert model.n_clusters_ == 3
+
+
+def test_rows_do_not_swing_about_a_mode_of_a_field_without_a_potential():
+    rows = three_gaussians(2).sample(1000, random_state=0)[0]
+    estimator = LogDensityGradient(
+        coefficients="separate", penalty="l1", bandwidth=3.7, alpha=1e-6
+    )
+    model = ModeClustering(estimator).fit(rows)
+    assert model.n_guarded_ > 500  # denominators are negative: steps are stretched
+    assert model.n_unconverged_ == 0
+    assert model.n_clusters_ == 3
