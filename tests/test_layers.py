@@ -33,6 +33,7 @@ LAYERS = {
     "tree": 5,
     "soft": 6,
     "model": 6,
+    "drawing": 6,
     "gradient": 7,
     "kernel": 8,
     "cluster": 9,
@@ -47,7 +48,13 @@ LAYERS = {
 FIRST_ESTIMATOR = LAYERS["gradient"]
 
 #: Packages that one module alone may import.
-OPTIONAL = {"matplotlib": "plot", "skimage": "image", "dask": "blocks", "typer": "cli"}
+OPTIONAL = {
+    "matplotlib": "plot",
+    "plotly": "report",
+    "skimage": "image",
+    "dask": "blocks",
+    "typer": "cli",
+}
 
 MODULES = sorted(path.stem for path in SOURCE.glob("*.py"))
 
@@ -109,7 +116,7 @@ def loaded_by(statement):
 
 
 def test_importing_the_package_imports_nothing_optional():
-    optional = {"matplotlib", "pandas", "dask", "skimage", "typer", "rich"}
+    optional = {"matplotlib", "plotly", "pandas", "dask", "skimage", "typer", "rich"}
     loaded = loaded_by("import modeseek")
     assert "modeseek" in loaded
     # scikit-learn itself may load pandas where it is installed.

@@ -1,0 +1,213 @@
+"""What the pictures and the web page share: marks, the dendrogram, thinned rows.
+
+No drawing happens here; nothing here needs a plotting library.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.decomposition import PCA
+
+from modeseek.frame import Floats
+from modeseek.sampling import Integers
+from modeseek.tree import MergeTree
+
+#: Okabe and Ito's colours that can be read on white, and one of Tol's. Neighbours in
+#: the list differ in lightness, for print in grey.
+COLORS = (
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#CC79A7",
+    "#882255",
+    "#56B4E9",
+    "#D55E00",
+)
+
+#: Shapes, in matplotlib's and in plotly's names. Seven colours and eight shapes repeat
+#: together after 56 clusters only.
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
+SYMBOLS = (
+    "circle",
+    "square",
+    "triangle-up",
+    "diamond",
+    "triangle-down",
+    "cross",
+    "x",
+    "triangle-left",
+)
+
+
+class Dendrogram(NamedTuple):
+    """A merge tree laid out for drawing: merges are brackets over the modes.
+
+    Height is prominence, so a horizontal line is a cut. Brackets are sorted from the
+    lowest up; bracket i stands for merge ``merge[i]`` of the tree.
+    """
+
+    x: Floats  # (k,) place of each mode, from 0
+    merge: Integers  # (k - 1,)
+    left: Floats  # (k - 1,) place of the two legs ...
+    right: Floats
+    left_foot: Floats  # (k - 1,) ... and where each of them starts
+    right_foot: Floats
+    height: Floats  # (k - 1,)
+
+    def middle(self) -> Floats:
+        """Place of each bracket's own leg upwards."""
+        return 0.5 * (self.left + self.right)
+
+
+def lay_out(tree: MergeTree) -> Dendrogram:
+    """Place the modes so that no two branches of the dendrogram cross.
+
+    A group's own merges are all of smaller prominence than the merge of the group, so
+    joining by rising prominence gives brackets that never go down.
+
+    Parameters
+    ----------
+    tree : MergeTree
+
+    Returns
+    -------
+    Dendrogram
+    """
+    k = len(tree.heights)
+    merge = np.argsort(tree.prominence, kind="stable")
+    bracket = np.arange(k)  # top bracket of each group's summit, k + i for bracket i
+    summit = np.arange(k)
+
+    def find(mode: int) -> int:
+        while summit[mode] != mode:
+            summit[mode] = summit[summit[mode]]
+            mode = int(summit[mode])
+        return mode
+
+    halves = np.empty((len(merge), 2), dtype=np.intp)
+    for i, m in enumerate(merge):
+        parent, child = find(int(tree.parent[m])), find(int(tree.child[m]))
+        halves[i] = bracket[parent], bracket[child]
+        summit[child] = parent
+        bracket[parent] = k + i
+    place, foot = np.empty(k + len(merge)), np.zeros(k + len(merge))
+    place[_leaves(halves, k)] = np.arange(k)
+    foot[k:] = tree.prominence[merge]
+    for i, (a, b) in enumerate(halves):
+        place[k + i] = 0.5 * (place[a] + place[b])
+    left, right = halves.T
+    return Dendrogram(
+        place[:k], merge, place[left], place[right], foot[left], foot[right], foot[k:]
+    )
+
+
+def _leaves(halves: Integers, k: int) -> Integers:
+    """Modes from left to right: those of a bracket's first half before its second."""
+    order: list[int] = []
+    waiting = [k + len(halves) - 1]
+    while waiting:
+        node = waiting.pop()
+        if node < k:
+            order.append(node)
+        else:
+            waiting.extend(int(half) for half in halves[node - k][::-1])
+    return np.array(order, dtype=np.intp)
+
+
+class Components(NamedTuple):
+    """Principal components of standardised rows."""
+
+    center: Floats  # (d,)
+    scale: Floats  # (d,) 1 for constant features
+    axes: Floats  # (c, d)
+    share: Floats  # (c,) of the variance
+
+    def transform(self, X: Floats) -> Floats:
+        """Components of rows, shape (m, c)."""
+        return np.asarray((X - self.center) / self.scale @ self.axes.T)
+
+    def names(self) -> list[str]:
+        """What to call them, with their share of the variance."""
+        return [
+            f"principal component {j + 1} ({share:.0%})"
+            for j, share in enumerate(self.share)
+        ]
+
+
+def principal_axes(X: Floats, n_components: int) -> Components | None:
+    """Principal components of the standardised rows; None if all rows are equal.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+    n_components : int
+        At most; there are no more than rows or features.
+
+    Returns
+    -------
+    Components or None
+    """
+    center, scale = X.mean(axis=0), X.std(axis=0)
+    scale[X.min(axis=0) == X.max(axis=0)] = 0.0  # but for rounding
+    if not scale.any():
+        return None
+    scale = np.where(scale > 0, scale, 1.0)
+    pca = PCA(min(n_components, *X.shape), random_state=0).fit((X - center) / scale)
+    return Components(center, scale, pca.components_, pca.explained_variance_ratio_)
+
+
+def thin(group: Integers, n: int, rng: np.random.Generator, least: int) -> Integers:
+    """Draw rows, some of every group; all of them if there are no more than n.
+
+    Parameters
+    ----------
+    group : ndarray of shape (n_rows,)
+        From 0, every number in use or not.
+    n : int
+        Rows to draw.
+    rng : Generator
+    least : int
+        Rows that each group keeps, if it has so many and ``n`` allows it.
+
+    Returns
+    -------
+    ndarray of shape (at most n,)
+        Rising row numbers.
+    """
+    if len(group) <= n:
+        return np.arange(len(group))
+    shuffled = rng.permutation(len(group))
+    by_group = shuffled[np.argsort(group[shuffled], kind="stable")]
+    size = np.bincount(group)
+    place = np.arange(len(group)) - np.repeat(np.cumsum(size) - size, size)
+    # The first rows of every group, in turn, then any others at random.
+    first = np.where(place < least, place, least)
+    order = np.lexsort((rng.permutation(len(group)), first))
+    return np.sort(by_group[order[:n]])
+
+
+def even_pace(paths: Floats, n_frames: int) -> Floats:
+    """Points along paths such that every row moves as far in each frame.
+
+    Parameters
+    ----------
+    paths : ndarray of shape (n_steps + 1, m, d)
+        In coordinates in which lengths make sense.
+    n_frames : int
+
+    Returns
+    -------
+    ndarray of shape (n_frames, m, d)
+        The first and the last are those of the paths.
+    """
+    lengths = np.linalg.norm(np.diff(paths, axis=0), axis=2)
+    way = np.concatenate([np.zeros((1, paths.shape[1])), np.cumsum(lengths, axis=0)])
+    frames = np.empty((n_frames, *paths.shape[1:]))
+    for row in range(paths.shape[1]):
+        at = np.linspace(0.0, way[-1, row], n_frames)
+        for j in range(paths.shape[2]):
+            frames[:, row, j] = np.interp(at, way[:, row], paths[:, row, j])
+    frames[-1] = paths[-1]
+    return frames
