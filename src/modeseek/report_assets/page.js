@@ -3,15 +3,19 @@
 const MOST_LISTED = 100; // clusters in the table and labelled in the scatter
 const MOST_PROFILED = 30; // clusters in the heat map
 const FRAME_TIME = 70; // milliseconds
+const PAPER_WIDTH = 680; // pixels, of a page between its margins
 const GREY = "#8c959f";
 
 const FONT = { family: 'system-ui, "Segoe UI", Roboto, "Helvetica Neue", "DejaVu Sans", sans-serif', color: "#1b1f24", size: 13 };
-const CONFIG = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
+// Named buttons only: plotly's own choice has one that sends the data to a server.
+const BUTTONS = [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]];
+const CONFIG = { responsive: true, displaylogo: false, modeBarButtons: BUTTONS };
 
 const $ = (id) => document.getElementById(id);
 const count = (n) => n.toLocaleString("en");
 const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
-const short = (x) => (Number.isFinite(x) ? String(Number(x.toPrecision(4))) : "");
+const short = (x, digits = 4) => (Number.isFinite(x) ? String(Number(x.toPrecision(digits))) : "");
+const withError = (x, error) => `${short(x, 3)} ± ${short(error, 2)}`;
 
 /** Text for plotly, which reads tags in what it is given. */
 const plain = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
@@ -98,7 +102,7 @@ function rowTrace(across, up) {
     y: columnOf(data.drawn, up),
     mode: "markers",
     marker: {
-      size: 7,
+      size: 8,
       color: clusters.map(color),
       symbol: clusters.map(symbol),
       opacity: clusters.map((cluster) => (dimmed(cluster) ? 0.08 : climbing ? 0.2 : 0.8)),
@@ -135,16 +139,17 @@ function climbTraces(across, up) {
 
 function modeTrace(across, up) {
   const tops = state.tops.slice(0, MOST_LISTED);
+  const crowded = tops.length > 20;
   const x = columnOf(data.summits, across);
   const y = columnOf(data.summits, up);
   return {
     x: tops.map((mode) => x[mode]),
     y: tops.map((mode) => y[mode]),
     mode: "markers+text",
-    marker: { size: 15, symbol: "star", color: "#1b1f24", line: { width: 1, color: "#ffffff" } },
+    marker: { size: crowded ? 9 : 15, symbol: "star", color: "#1b1f24", line: { width: 1, color: "#ffffff" } },
     text: tops.map((_, cluster) => `<b>${cluster}</b>`),
     textposition: "top center",
-    textfont: { size: 15, shadow: "0 0 3px #fff, 0 0 3px #fff, 0 0 3px #fff" },
+    textfont: { size: crowded ? 11 : 15, shadow: "0 0 3px #fff, 0 0 3px #fff, 0 0 3px #fff" },
     hovertemplate: "mode of cluster %{text}<extra></extra>",
   };
 }
@@ -212,8 +217,15 @@ function treeTraces() {
     y: merges.map((merge) => tree.prominence[merge]),
     mode: "markers",
     marker: { size: 4, color: GREY },
-    error_y: { type: "data", array: merges.map((merge) => tree.error[merge]), color: GREY, thickness: 1, width: 3 },
-    text: merges.map((merge) => `mode ${tree.child[merge]} into mode ${tree.parent[merge]}<br>prominence ${short(tree.prominence[merge])} ± ${short(tree.error[merge])}`),
+    error_y: {
+      type: "data",
+      array: merges.map((merge) => tree.error[merge]),
+      arrayminus: merges.map((merge) => Math.min(tree.error[merge], tree.prominence[merge])),
+      color: "#b6bec6",
+      thickness: 1,
+      width: 3,
+    },
+    text: merges.map((merge) => `mode ${tree.child[merge]} into mode ${tree.parent[merge]}<br>prominence ${withError(tree.prominence[merge], tree.error[merge])}`),
     hovertemplate: "%{text}<extra></extra>",
   };
   const feet = {
@@ -229,13 +241,13 @@ function treeTraces() {
 }
 
 function drawTree() {
+  const highest = Math.max(data.top, ...data.tree.prominence.map((height, i) => height + data.tree.error[i]));
   const line = { type: "line", xref: "paper", x0: 0, x1: 1, y0: state.prominence, y1: state.prominence, line: { color: "#1b1f24", width: 2, dash: state.asFitted && data.fitted.prominence === null ? "dot" : "dash" } };
   const layout = {
     font: FONT,
     margin: { l: 55, r: 15, t: 10, b: 30 },
-    height: 380,
     xaxis: { title: { text: "modes" }, showticklabels: false, showgrid: false, zeroline: false, fixedrange: true },
-    yaxis: { title: { text: "prominence" }, gridcolor: "#eaeef2", zeroline: false, range: [-0.03 * data.top, 1.08 * data.top] },
+    yaxis: { title: { text: "prominence" }, gridcolor: "#eaeef2", zeroline: false, range: [-0.03 * highest, 1.05 * highest] },
     showlegend: false,
     hovermode: "closest",
     shapes: data.sorted.length ? [line] : [],
@@ -290,7 +302,7 @@ function drawClusters() {
   const body = document.createElement("tbody");
   state.tops.slice(0, MOST_LISTED).forEach((top, cluster) => {
     const merge = ownMerge.get(top);
-    const prominence = merge === undefined ? "highest" : `${short(data.tree.prominence[merge])} ± ${short(data.tree.error[merge])}`;
+    const prominence = merge === undefined ? "highest" : withError(data.tree.prominence[merge], data.tree.error[merge]);
     const line = body.insertRow();
     const button = document.createElement("button");
     button.type = "button";
@@ -318,19 +330,20 @@ function drawProfile() {
   const sums = sumsByCluster(data.sums, width);
   const squares = sumsByCluster(data.squares, width);
   const z = [];
-  const text = [];
+  const hovertext = [];
   clusters.forEach((_, cluster) => {
     const n = rows[cluster][0];
     // A cluster none of whose rows were given has no profile.
     z.push(Array.from(sums[cluster], (sum) => (n ? sum / n : null)));
-    text.push(z[cluster].map((mean, j) => {
+    hovertext.push(z[cluster].map((mean, j) => {
       if (!n) return "no rows";
       const spread = Math.sqrt(Math.max(squares[cluster][j] / n - mean * mean, 0));
       const value = data.center[j] + data.scale[j] * mean;
-      return `${plain(data.profiled[j])}<br>${short(value)} ± ${short(data.scale[j] * spread)}`;
+      return `${plain(data.profiled[j])}<br>${short(value)} ± ${short(data.scale[j] * spread, 2)}`;
     }));
   });
   const most = Math.max(1, ...z.flat().map(Math.abs));
+  const roomy = width <= 16; // numbers fit into the cells
   const trace = {
     type: "heatmap",
     z,
@@ -342,17 +355,21 @@ function drawProfile() {
     colorscale: [[0, "#00406b"], [0.5, "#ffffff"], [1, "#e69f00"]],
     xgap: 1,
     ygap: 1,
-    text,
-    hovertemplate: "cluster %{y}<br>%{text}<extra></extra>",
-    texttemplate: width <= 16 ? "%{z:+.1f}" : "",
-    colorbar: { title: { text: "sd", side: "top" }, thickness: 12, outlinewidth: 0 },
+    hovertext,
+    hovertemplate: "cluster %{y}<br>%{hovertext}<extra></extra>",
+    text: z.map((means) => means.map((mean) => (mean === null ? "" : mean.toFixed(1).replace("-0.0", "0.0").replace("-", "−")))),
+    texttemplate: roomy ? "%{text}" : "",
+    showscale: !roomy,
+    colorbar: { title: { text: "sd", side: "top" }, thickness: 12, outlinewidth: 0, nticks: 5 },
   };
+  const names = data.profiled.map((name) => (name.length > 24 ? `${name.slice(0, 23)}…` : name));
+  const below = 25 + 5 * Math.max(...names.map((name) => name.length)); // room for slanted names
   const layout = {
     font: FONT,
-    height: Math.max(200, 60 + 26 * clusters.length + 90),
-    margin: { l: 70, r: 10, t: 10, b: 90 },
+    height: 5 + below + Math.max(90, 28 * clusters.length),
+    margin: { l: 70, r: 10, t: 5, b: below },
     plot_bgcolor: "#d5dae0",
-    xaxis: { tickvals: trace.x, ticktext: data.profiled.map((name) => plain(name.length > 24 ? `${name.slice(0, 23)}…` : name)), automargin: true, showgrid: false, zeroline: false, fixedrange: true },
+    xaxis: { tickvals: trace.x, ticktext: names.map(plain), tickangle: -40, ticklabeloverflow: "allow", automargin: true, showgrid: false, zeroline: false, fixedrange: true },
     yaxis: { tickvals: trace.y, ticktext: trace.y.map((cluster) => `cluster ${cluster}`), autorange: "reversed", automargin: true, showgrid: false, zeroline: false, fixedrange: true },
   };
   $("profile").style.minWidth = `${Math.min(2400, 120 + 34 * width)}px`;
@@ -371,6 +388,13 @@ function download() {
   link.download = state.asFitted ? "clusters-as-fitted.csv" : `clusters-at-${state.prominence}.csv`;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+// ---- Print ----
+
+/** Charts keep the size they have on the screen: paper needs its own. */
+function fitPaper() {
+  document.querySelectorAll(".chart").forEach((chart) => Plotly.relayout(chart, { width: PAPER_WIDTH, height: chart.id === "profile" ? chart.layout.height : 380 }));
 }
 
 // ---- Start ----
@@ -434,6 +458,8 @@ function listen() {
   $("tree").on("plotly_relayout", (change) => {
     if ("shapes[0].y0" in change) setLevel(Math.max(0, change["shapes[0].y0"]));
   });
+  addEventListener("beforeprint", fitPaper);
+  addEventListener("afterprint", () => schedule(drawRows, drawTree, drawProfile));
   document.querySelectorAll("input, select, button").forEach((control) => { control.disabled = false; });
   // With a single mode there is nothing to cut.
   if (!data.sorted.length) ["slider", "exact", "fewer", "more", "fitted"].forEach((id) => { $(id).disabled = true; });
