@@ -5,9 +5,11 @@ No drawing happens here; nothing here needs a plotting library.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from copy import copy
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.decomposition import PCA
 
 from modeseek.frame import Floats
@@ -39,6 +41,17 @@ SYMBOLS = (
     "x",
     "triangle-left",
 )
+
+
+Estimator = TypeVar("Estimator", bound=BaseEstimator)
+
+
+def without_names(model: Estimator) -> Estimator:
+    """The same fitted model, to be asked about plain arrays without a warning."""
+    nameless = copy(model)
+    if hasattr(nameless, "feature_names_in_"):
+        del nameless.feature_names_in_
+    return nameless
 
 
 class Dendrogram(NamedTuple):

@@ -33,6 +33,7 @@ from modeseek.drawing import (
     lay_out,
     principal_axes,
     thin,
+    without_names,
 )
 from modeseek.frame import Floats
 from modeseek.sampling import Integers, generator
@@ -259,7 +260,7 @@ class _Axes:
     def __init__(
         self, model: ModeClustering, X: Floats, names: list[str], kept: Integers
     ) -> None:
-        self._model, self._kept = model, kept
+        self._model, self._kept = without_names(model), kept
         self._components = principal_axes(X, COMPONENTS) if X.shape[1] > 2 else None
         self.names = [names[j] for j in kept]
         self.start = (0, min(1, len(kept) - 1))

@@ -54,11 +54,11 @@ function columnOf(quantised, column, first = 0, n = quantised.length / data.colu
   return Array.from({ length: n }, (_, i) => data.low[column] + data.step[column] * quantised[(first + i) * width + column]);
 }
 
-function setLevel(prominence) {
+function setLevel(prominence, typed = false) {
   state.prominence = prominence;
   state.asFitted = false;
   Object.assign(state, numberGroups(groupsAt(data.tree, data.weight.length, prominence), data.weight));
-  afterLevel();
+  afterLevel(typed);
 }
 
 function setFitted() {
@@ -69,10 +69,10 @@ function setFitted() {
   afterLevel();
 }
 
-function afterLevel() {
+function afterLevel(typed = false) {
   state.highlighted = null;
   $("slider").value = state.prominence;
-  if (document.activeElement !== $("exact")) $("exact").value = state.prominence;
+  if (!typed) $("exact").value = state.prominence; // half a number is left alone
   $("found").textContent = plural(state.tops.length, "cluster") + (state.asFitted ? ", as fitted" : "");
   schedule(drawRows, drawTree, drawClusters, drawProfile);
 }
@@ -443,7 +443,7 @@ function fillChoices() {
 function listen() {
   const merges = () => data.sorted.length + 1 - state.tops.length;
   $("slider").addEventListener("input", () => setLevel($("slider").valueAsNumber));
-  $("exact").addEventListener("input", () => { if ($("exact").value !== "" && $("exact").validity.valid) setLevel($("exact").valueAsNumber); });
+  $("exact").addEventListener("input", () => { if ($("exact").value !== "" && $("exact").validity.valid) setLevel($("exact").valueAsNumber, true); });
   $("fewer").addEventListener("click", () => setLevel(levelOf(data.sorted, Math.min(merges() + 1, data.sorted.length))));
   $("more").addEventListener("click", () => {
     // Merges of one prominence are made together, so one less may be several less.

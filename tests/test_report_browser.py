@@ -1,0 +1,362 @@
+"""The web page in a real browser: Chromium, without a window and without a network."""
+
+import csv
+import json
+import shutil
+import time
+
+import numpy as np
+import pytest
+from selenium import webdriver
+from selenium.common.exceptions import NoAlertPresentException
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
+
+from modeseek import KernelDensityGradient, ModeClustering
+from modeseek.datasets import three_gaussians
+from modeseek.drawing import COLORS, SYMBOLS
+from modeseek.report import write_report
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+DRIVER = shutil.which("chromedriver")
+
+pytestmark = pytest.mark.skipif(
+    not (CHROMIUM and DRIVER),
+    reason="no browser: install Debian's chromium and chromium-driver",
+)
+
+#: Names that a careless page would run or swallow.
+NAMES = ["<script>alert(1)</script>", "<b>bold</b> &amp; {{data}}", '"></select>']
+
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--window-size=1280,1000",
+)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """A model with many modes and weights, and its rows."""
+    X, _ = three_gaussians(3).sample(600, random_state=0)
+    weight = np.random.default_rng(0).uniform(0.1, 2.0, len(X))
+    model = ModeClustering(KernelDensityGradient(0.35), prominence="auto")
+    return model.fit(X, sample_weight=weight), X
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory):
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    profile = tmp_path_factory.mktemp("profile")
+    for flag in (*FLAGS, f"--user-data-dir={profile}"):
+        options.add_argument(flag)
+    options.set_capability(
+        "goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"}
+    )
+    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+    yield driver
+    driver.quit()
+
+
+class Page:
+    """What a reader does with the page."""
+
+    def __init__(self, driver, file, downloads):
+        self.driver, self.downloads = driver, downloads
+        driver.execute_cdp_cmd(
+            "Browser.setDownloadBehavior",
+            {"behavior": "allow", "downloadPath": str(downloads)},
+        )
+        driver.get(file.as_uri())
+        self.wait_for(lambda: self.run("return document.body.dataset.ready"))
+
+    def wait_for(self, condition):
+        return WebDriverWait(self.driver, 60, 0.05).until(lambda _: condition())
+
+    def run(self, script, *arguments):
+        return self.driver.execute_script(script, *arguments)
+
+    def __getitem__(self, name):
+        return self.driver.find_element("id", name)
+
+    def settle(self):
+        """Wait for the frame in which scheduled drawings happen, and the next one."""
+        self.driver.execute_async_script(
+            "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))"
+        )
+
+    def type_level(self, text):
+        self["exact"].clear()
+        self["exact"].send_keys(text)
+        self.settle()
+
+    def download(self):
+        """Labels that the button gives, after checking the numbers of the rows."""
+        for old in self.downloads.iterdir():
+            old.unlink()
+        self["download"].click()
+        self.wait_for(lambda: list(self.downloads.glob("*.csv")))
+        (file,) = self.downloads.glob("*.csv")
+        with file.open(newline="", encoding="utf-8") as lines:
+            header, *table = csv.reader(lines)
+        assert header == ["row", "cluster"]
+        rows, labels = np.array(table, dtype=int).T
+        np.testing.assert_array_equal(rows, np.arange(len(rows)))
+        return labels
+
+
+@pytest.fixture(scope="module")
+def file(fitted, tmp_path_factory):
+    model, X = fitted
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    return write_report(
+        path,
+        model,
+        X,
+        modes=model.row_modes_,
+        feature_names=NAMES,
+        title=NAMES[0],
+        settings={NAMES[0]: NAMES[1]},
+        max_rows=400,
+    )
+
+
+@pytest.fixture
+def page(driver, file, tmp_path):
+    return Page(driver, file, tmp_path)
+
+
+def test_page_opens_with_the_fitted_labels(page, fitted):
+    np.testing.assert_array_equal(page.download(), fitted[0].labels_)
+
+
+def test_slider_gives_the_labels_of_cut(page, fitted):
+    model, _ = fitted
+    seen = set()
+    for keys in (Keys.HOME, Keys.ARROW_RIGHT * 5, Keys.PAGE_UP, Keys.PAGE_UP, Keys.END):
+        page["slider"].send_keys(keys)
+        level = float(page["slider"].get_attribute("value"))
+        labels = page.download()
+        np.testing.assert_array_equal(labels, model.cut(prominence=level))
+        seen.add(labels.max())
+    assert len(seen) >= 4
+
+
+def test_every_level_of_the_tree_gives_the_labels_of_cut(page, fitted):
+    model, _ = fitted
+    modes = model.row_modes_
+    levels = np.unique(model.merge_tree_.prominence)
+    assert len(levels) > 30
+    # At a prominence itself its merge is not made; just above, it is.
+    tried = np.concatenate([levels, np.nextafter(levels, np.inf)]).tolist()
+    found = page.run(
+        "return arguments[0].map((p) => { setLevel(p); return state.labels; })", tried
+    )
+    for level, labels in zip(tried, found, strict=True):
+        expected = model.cut(prominence=level)
+        np.testing.assert_array_equal(np.array(labels)[modes], expected)
+
+
+def test_typed_level_gives_the_labels_of_cut(page, fitted):
+    model, _ = fitted
+    level = float(np.median(model.merge_tree_.prominence))
+    page.type_level(repr(level))
+    np.testing.assert_array_equal(page.download(), model.cut(prominence=level))
+
+
+def test_buttons_walk_through_all_numbers_of_clusters(page, fitted):
+    model, _ = fitted
+    page["slider"].send_keys(Keys.HOME)
+    n_modes = len(model.modes_)
+    press = (
+        "const [id, n] = arguments;"
+        "const once = () => { $(id).click(); return state.tops.length; };"
+        "return Array.from({length: n}, once);"
+    )
+    fewer = page.run(press, "fewer", n_modes)
+    assert fewer == [*range(n_modes - 1, 0, -1), 1]
+    np.testing.assert_array_equal(page.download(), model.cut(n_clusters=1))
+    more = page.run(press, "more", n_modes)
+    assert more == [*range(2, n_modes + 1), n_modes]
+    page["fitted"].click()
+    np.testing.assert_array_equal(page.download(), model.labels_)
+
+
+def test_rows_take_the_marks_of_their_clusters(page, fitted):
+    model, X = fitted
+    page.type_level("0.4")
+    trace = page.run("return document.getElementById('scatter').data[0]")
+    shown = page.run("return Array.from(data.shown)")
+    assert len(shown) == 400
+    labels = model.cut(prominence=0.4)[shown]
+    assert trace["marker"]["color"] == [COLORS[k % len(COLORS)] for k in labels]
+    assert trace["marker"]["symbol"] == [SYMBOLS[k % len(SYMBOLS)] for k in labels]
+    page.run("fillChoices; document.getElementById('across').value = 1; drawRows()")
+    x = page.run("return document.getElementById('scatter').data[0].x")
+    np.testing.assert_allclose(x, X[shown, 1], atol=1e-3)
+
+
+def test_table_counts_all_rows(page, fitted):
+    model, _ = fitted
+    page.type_level("0.4")
+    cells = page.run(
+        "return Array.from(document.querySelectorAll('#clusters tbody tr'),"
+        " (tr) => tr.cells[1].textContent)"
+    )
+    np.testing.assert_array_equal(
+        np.array(cells, dtype=int), np.bincount(model.cut(prominence=0.4))
+    )
+    assert "Thinned: 400 of 600 rows" in page["notes"].text
+
+
+def test_profiles_are_the_means_of_clusters(page, fitted):
+    model, X = fitted
+    page.type_level("0.4")
+    z = page.run("return document.getElementById('profile').data[0].z")
+    labels = model.cut(prominence=0.4)
+    standard = (X - X.mean(axis=0)) / X.std(axis=0)
+    means = [standard[labels == k].mean(axis=0) for k in range(labels.max() + 1)]
+    np.testing.assert_allclose(z, means[:30], atol=1e-5)
+
+
+def test_rows_climb_to_their_modes(page, fitted):
+    model, _ = fitted
+    page.run("document.getElementById('across').value = 0")
+    page.run("document.getElementById('up').value = 2")
+    page["play"].click()
+    page.wait_for(lambda: page["play"].text == "Climb")
+    page.settle()
+    assert page["frame"].get_attribute("value") == page["frame"].get_attribute("max")
+    climbers = page.run("return Array.from(data.climbers)")
+    x, y = page.run(
+        "const t = document.getElementById('scatter').data[2]; return [t.x, t.y]"
+    )
+    ends = model.modes_[model.row_modes_[climbers]]
+    np.testing.assert_allclose(np.column_stack([x, y]), ends[:, [0, 2]], atol=1e-3)
+    page["frame"].send_keys(Keys.HOME, Keys.ARROW_RIGHT)
+    page.settle()
+    assert page.run("return state.frame") == 1
+
+
+def test_line_of_the_tree_can_be_dragged(page):
+    page.type_level("1")
+    line = page.driver.find_element("css selector", "#tree .shapelayer path")
+    # The line spans the drawing; it is taken a quarter of the way along.
+    page.run("arguments[0].scrollIntoView({block: 'center'})", line)
+    aside = -line.size["width"] // 4
+    drag = ActionChains(page.driver)
+    drag.move_to_element_with_offset(line, aside, 0).click_and_hold()
+    drag.move_by_offset(0, 15).move_by_offset(0, 15).release().perform()
+    page.settle()
+    level = page.run("return state.prominence")
+    assert 0 < level < 1
+    assert float(page["exact"].get_attribute("value")) == level
+
+
+def test_a_cluster_can_be_shown_alone(page, fitted):
+    model, _ = fitted
+    page.type_level("0.4")
+    button = page.driver.find_element("css selector", "#clusters tbody button")
+    button.send_keys(Keys.ENTER)
+    page.settle()
+    assert button.get_attribute("aria-pressed") == "true"
+    opacity = page.run(
+        "return document.getElementById('scatter').data[0].marker.opacity"
+    )
+    shown = page.run("return Array.from(data.shown)")
+    np.testing.assert_array_equal(
+        np.array(opacity) > 0.5, model.cut(prominence=0.4)[shown] == 0
+    )
+
+
+def test_keyboard_reaches_every_control(page):
+    reached = []
+    for _ in range(25):
+        ActionChains(page.driver).send_keys(Keys.TAB).perform()
+        reached.append(page.run("return document.activeElement.id"))
+    expected = ["slider", "exact", "fewer", "more", "fitted", "download"]
+    expected += ["across", "up", "play", "frame"]
+    # Between the choices and the climb are plotly's own buttons, without a name.
+    assert [name for name in reached if name][: len(expected)] == expected
+    named = page.run(
+        "return Array.from(document.querySelectorAll('input, select'),"
+        " (c) => c.labels.length)"
+    )
+    assert named
+    assert all(named)
+
+
+def test_markup_in_names_stays_text(page):
+    with pytest.raises(NoAlertPresentException):
+        _ = page.driver.switch_to.alert.text
+    assert page.driver.title == NAMES[0]
+    assert page.driver.find_element("tag name", "h1").text == NAMES[0]
+    options = page.run(
+        "return Array.from(document.getElementById('up').options, (o) => o.text)"
+    )
+    assert options[: len(NAMES)] == NAMES
+    page.run("document.getElementById('across').value = 0")
+    page.run("document.getElementById('up').value = 1; drawRows()")
+    titles = "return document.querySelector('#scatter .{}title').textContent"
+    assert page.run(titles.format("x")) == NAMES[0]
+    assert page.run(titles.format("y")) == NAMES[1]
+    ticks = page.run(
+        "return Array.from(document.querySelectorAll('#profile .xtick text'),"
+        " (t) => t.textContent)"
+    )
+    assert ticks == [name if len(name) <= 24 else f"{name[:23]}…" for name in NAMES]
+    assert NAMES[0] in page["settings"].text
+    assert page.run("return document.querySelectorAll('script').length") == 5
+    assert page.run("return document.querySelectorAll('b').length") == 0
+
+
+def test_page_asks_for_nothing_and_complains_of_nothing(driver, file, tmp_path):
+    driver.get("about:blank")
+    driver.get_log("performance"), driver.get_log("browser")
+    page = Page(driver, file, tmp_path)
+    page["slider"].send_keys(Keys.PAGE_UP)
+    page["play"].click()
+    page.wait_for(lambda: page["play"].text == "Climb")
+    page.download()
+    driver.execute_cdp_cmd("Page.printToPDF", {})
+    time.sleep(0.2)  # what a late request would need to be logged
+    events = [
+        json.loads(entry["message"])["message"]
+        for entry in driver.get_log("performance")
+    ]
+    requests = [
+        event["params"]["request"]["url"]
+        for event in events
+        if event["method"] == "Network.requestWillBeSent"
+    ]
+    assert file.as_uri() in requests
+    assert {url.split(":")[0] for url in requests} <= {"file", "blob", "data"}
+    assert sum(url.startswith("file:") for url in requests) == 1
+    assert driver.get_log("browser") == []
+    assert not page["failure"].is_displayed()
+
+
+def test_no_button_sends_the_data_away(page):
+    titles = page.run(
+        "return Array.from(document.querySelectorAll('.modebar-btn'),"
+        " (b) => b.dataset.title)"
+    )
+    assert titles
+    assert not [title for title in titles if "loud" in title or "dit" in title]
+
+
+def test_single_mode_has_nothing_to_cut(driver, tmp_path):
+    X = np.random.default_rng(0).standard_normal((300, 2))
+    model = ModeClustering(KernelDensityGradient(2.0)).fit(X)
+    assert len(model.modes_) == 1
+    file = write_report(tmp_path / "one.html", model, X)
+    page = Page(driver, file, tmp_path / "downloads")
+    (tmp_path / "downloads").mkdir()
+    assert not page["slider"].is_enabled()
+    np.testing.assert_array_equal(page.download(), np.zeros(300))
+    assert driver.get_log("browser") == []
