@@ -38,10 +38,13 @@ LAYERS = {
     "kernel": 8,
     "cluster": 9,
     "image": 10,
-    "plot": 10,
-    "report": 11,
-    "cli": 12,
-    "__init__": 13,
+    "canvas": 10,
+    "plot_fit": 11,
+    "plot_rows": 11,
+    "plot": 12,
+    "report": 12,
+    "cli": 13,
+    "__init__": 14,
 }
 
 #: Only estimators and what stands on them check what users pass in.
@@ -49,7 +52,7 @@ FIRST_ESTIMATOR = LAYERS["gradient"]
 
 #: Packages that one module alone may import.
 OPTIONAL = {
-    "matplotlib": "plot",
+    "matplotlib": "canvas",
     "plotly": "report",
     "skimage": "image",
     "dask": "blocks",

@@ -5,6 +5,7 @@ No drawing happens here; nothing here needs a plotting library.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from typing import NamedTuple, TypeVar
 
@@ -52,6 +53,21 @@ def without_names(model: Estimator) -> Estimator:
     if hasattr(nameless, "feature_names_in_"):
         del nameless.feature_names_in_
     return nameless
+
+
+def name_features(
+    model: BaseEstimator, d: int, names: Sequence[str] | None
+) -> list[str]:
+    """Names of the features: as given, as in the fit, or numbers."""
+    if names is None:
+        names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        return [f"feature {j}" for j in range(d)]
+    if len(names) != d:
+        raise ValueError(
+            f"feature_names has {len(names)} names, but X has {d} features."
+        )
+    return [str(name) for name in names]
 
 
 class Dendrogram(NamedTuple):
@@ -169,6 +185,28 @@ def principal_axes(X: Floats, n_components: int) -> Components | None:
     scale = np.where(scale > 0, scale, 1.0)
     pca = PCA(min(n_components, *X.shape), random_state=0).fit((X - center) / scale)
     return Components(center, scale, pca.components_, pca.explained_variance_ratio_)
+
+
+def telling_features(X: Floats, labels: Integers, most: int) -> Integers:
+    """Features whose means differ most between clusters, in standard deviations.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+    labels : ndarray of shape (n,)
+    most : int
+
+    Returns
+    -------
+    ndarray of shape (at most ``most``,)
+        Rising numbers of features.
+    """
+    distinct, index, size = np.unique(labels, return_inverse=True, return_counts=True)
+    center, scale = X.mean(axis=0), X.std(axis=0)
+    U = (X - center) / np.where(scale > 0, scale, np.inf)
+    means = np.stack([U[index == k].mean(axis=0) for k in range(len(distinct))])
+    between = size @ means**2
+    return np.sort(np.argsort(-between, kind="stable")[:most])
 
 
 def thin(group: Integers, n: int, rng: np.random.Generator, least: int) -> Integers:

@@ -31,6 +31,7 @@ from modeseek.drawing import (
     SYMBOLS,
     even_pace,
     lay_out,
+    name_features,
     principal_axes,
     thin,
     without_names,
@@ -121,7 +122,7 @@ def write_report(
     check_integer("max_rows", max_rows, least=1)
     rows = check_rows(model, X, reset=False)
     mode_of_row = _check_modes(model, X, len(rows), modes)
-    names = _check_names(model, rows.shape[1], feature_names)
+    names = name_features(model, rows.shape[1], feature_names)
     data = collect(
         model, rows, mode_of_row, names, max_rows, generator(random_state), settings
     )
@@ -406,21 +407,6 @@ def _check_modes(
             f"from {given.min()} to {given.max()}."
         )
     return given.astype(np.intp)
-
-
-def _check_names(
-    model: ModeClustering, d: int, names: Sequence[str] | None
-) -> list[str]:
-    """Names of the features: as given, as in the fit, or numbers."""
-    if names is None:
-        names = getattr(model, "feature_names_in_", None)
-    if names is None:
-        return [f"feature {j}" for j in range(d)]
-    if len(names) != d:
-        raise ValueError(
-            f"feature_names has {len(names)} names, but X has {d} features."
-        )
-    return [str(name) for name in names]
 
 
 def _plotly() -> Any:

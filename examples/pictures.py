@@ -1,0 +1,71 @@
+"""Draw every picture of the documentation, on data that ship with scikit-learn.
+
+Writes ``docs/pictures/*.png``; ``--poster FOLDER`` writes them there instead, at the size
+of a poster.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+from sklearn.datasets import load_wine
+
+from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
+from modeseek.datasets import three_gaussians
+from modeseek.plot import (
+    AscentDisplay,
+    ClusterPairsDisplay,
+    FeatureRelevanceDisplay,
+    GradientFieldDisplay,
+    MergeTreeDisplay,
+    ValidationDisplay,
+)
+
+PICTURES = Path(__file__).resolve().parent.parent / "docs" / "pictures"
+
+#: Pixels across: on a page, and on a poster.
+PAGE, POSTER = 800, 4000
+
+
+def pictures() -> dict[str, Callable[[], object]]:
+    """Names of files, and what draws them."""
+    toy, _ = three_gaussians().sample(1000, random_state=0)
+    clusters = ModeClustering().fit(toy)
+    rough = ModeClustering(KernelDensityGradient(0.45)).fit(toy)
+    wine = load_wine(as_frame=True).data
+    wines = ModeClustering().fit(wine)
+    return {
+        "field": lambda: GradientFieldDisplay.from_estimator(clusters, toy),
+        "ascent": lambda: AscentDisplay.from_estimator(wines, wine),
+        "validation": lambda: ValidationDisplay.from_estimator(
+            LogDensityGradient().fit(toy)
+        ),
+        "tree": lambda: MergeTreeDisplay.from_estimator(rough, cut=0.5),
+        "pairs": lambda: ClusterPairsDisplay.from_estimator(wines, wine),
+        "relevance": lambda: FeatureRelevanceDisplay.from_estimator(wines),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--poster", type=Path, metavar="FOLDER")
+    poster = parser.parse_args().poster
+    folder, pixels = (poster, POSTER) if poster else (PICTURES, PAGE)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, draw in pictures().items():
+        draw()
+        figure = plt.gcf()
+        figure.savefig(folder / f"{name}.png", dpi=pixels / figure.get_figwidth())
+        plt.close(figure)
+        print(f"Wrote {name}.png.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""Where pictures are drawn: axes, marks of clusters, legends; home of matplotlib."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from modeseek.drawing import COLORS, MARKERS
+from modeseek.frame import Floats
+from modeseek.sampling import Integers
+
+# matplotlib's own; the base install has none to take them from.
+Axes: TypeAlias = Any
+Figure: TypeAlias = Any
+Colormap: TypeAlias = Any
+MouseEvent: TypeAlias = Any
+
+INK, GREY = "#1b1f24", "#8c959f"
+
+#: Modes are stars, in black.
+STAR: dict[str, Any] = {
+    "marker": "*",
+    "color": INK,
+    "edgecolor": "white",
+    "linewidth": 0.8,
+}
+
+#: Clusters in a legend.
+MOST_LISTED = 12
+
+
+def pyplot() -> Any:
+    """The module that makes figures, or an error that says how to get it."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            "Pictures need matplotlib: pip install 'modeseek[plot]'."
+        ) from error
+    return plt
+
+
+def make_axes(ax: Axes | None, size: tuple[float, float] = (6.4, 4.8)) -> Axes:
+    """The axes given, or those of a new figure."""
+    if ax is None:
+        _, ax = pyplot().subplots(figsize=size, layout="constrained")
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def shades(low: str, high: str) -> Colormap:
+    """Colours from one to another, both ends as given."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list(f"{low} to {high}", [low, high])
+
+
+def mark(cluster: int) -> dict[str, Any]:
+    """Colour and shape of a cluster."""
+    return {
+        "color": COLORS[cluster % len(COLORS)],
+        "marker": MARKERS[cluster % len(MARKERS)],
+    }
+
+
+def scatter(ax: Axes, points: Floats, labels: Integers, **style: Any) -> None:
+    """Draw rows in the marks of their clusters, with names for a legend."""
+    style = {"s": 18, "linewidth": 0.3, "edgecolor": "white", "alpha": 0.85, **style}
+    for k in np.unique(labels):
+        rows = labels == k
+        ax.scatter(*points[rows].T, **style, **mark(int(k)), label=f"cluster {k}")
+
+
+def add_legend(ax: Axes, n_clusters: int) -> None:
+    """Put a legend beside the axes, if it is of a size to be read."""
+    if n_clusters <= MOST_LISTED:
+        ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
