@@ -38,7 +38,7 @@ def pictures() -> dict[str, Callable[[], object]]:
     """Names of files, and what draws them."""
     toy, _ = three_gaussians().sample(1000, random_state=0)
     clusters = ModeClustering().fit(toy)
-    rough = ModeClustering(KernelDensityGradient(0.45)).fit(toy)
+    rough = ModeClustering(KernelDensityGradient(0.3)).fit(toy)
     wine = load_wine(as_frame=True).data
     wines = ModeClustering().fit(wine)
     return {
@@ -47,7 +47,7 @@ def pictures() -> dict[str, Callable[[], object]]:
         "validation": lambda: ValidationDisplay.from_estimator(
             LogDensityGradient().fit(toy)
         ),
-        "tree": lambda: MergeTreeDisplay.from_estimator(rough, cut=0.5),
+        "tree": lambda: MergeTreeDisplay.from_estimator(rough, cut=0.8),
         "pairs": lambda: ClusterPairsDisplay.from_estimator(wines, wine),
         "relevance": lambda: FeatureRelevanceDisplay.from_estimator(wines),
     }

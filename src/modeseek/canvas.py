@@ -75,4 +75,5 @@ def scatter(ax: Axes, points: Floats, labels: Integers, **style: Any) -> None:
 def add_legend(ax: Axes, n_clusters: int) -> None:
     """Put a legend beside the axes, if it is of a size to be read."""
     if n_clusters <= MOST_LISTED:
-        ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        place: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
+        ax.legend(frameon=False, markerscale=1.3, **place)

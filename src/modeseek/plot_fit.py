@@ -173,27 +173,20 @@ class ValidationDisplay:
         ax.figure.colorbar(mesh, ax=ax, label="hold-out loss (low is good)")
         x, y = np.meshgrid(alpha, self.bandwidth)
         poor = (~self.allowed[:, None]) | (self.loss > 0)
-        ax.plot(x[poor], y[poor], "x", color=INK, markersize=4, linestyle="none")
+        ax.plot(x[poor], y[poor], "x", color="white", markersize=4, linestyle="none")
         best = np.unravel_index(
             np.where(self.allowed[:, None], self.loss, np.inf).argmin(), poor.shape
         )
         ax.plot(x[best], y[best], "o", **_ring(11), label="lowest")
         if self.winner is not None:
             edge = " (on the edge)" if self._on_edge() else ""
-            star = {"markersize": 20, "color": "white", "markeredgecolor": INK}
+            star = {"markersize": 18, "color": "white", "markeredgecolor": INK}
             ax.plot(x[self.winner], y[self.winner], "*", **star, label=f"chosen{edge}")
         if poor.any():
-            ax.plot([], [], "x", color=INK, label="too narrow, or worse than nothing")
+            ax.plot([], [], "x", color=GREY, label="too narrow, or worse than nothing")
         ax.set_xlabel("penalty (alpha)")
         ax.set_ylabel("bandwidth")
-        ax.legend(
-            frameon=False,
-            ncols=3,
-            loc="lower center",
-            bbox_to_anchor=(0.5, 1.0),
-            facecolor="none",
-            handletextpad=0.3,
-        )
+        ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(-0.02, -0.12))
 
     def _draw_curve(self, ax: Axes) -> None:
         along_width = self.alpha is None or len(self.alpha) == 1
@@ -347,8 +340,8 @@ class MergeTreeDisplay:
             [np.minimum(error, layout.height), error],
             fmt="none",
             ecolor=GREY,
-            elinewidth=1.0,
-            capsize=2.0,
+            elinewidth=6.0 if len(error) <= MOST_NUMBERED else 2.0,
+            alpha=0.35,
         )
         self._merge = layout.merge
 

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from modeseek.canvas import (
     GREY,
     INK,
+    MOST_LISTED,
     STAR,
     Axes,
     Figure,
@@ -38,8 +39,11 @@ from modeseek.validation import check_integer, check_rows
 #: How far below its highest value the log-density is shaded.
 DEPTH = 6.0
 
-#: Features that pair plots show unless told.
-MOST_PAIRED = 5
+#: Features that pair plots show unless told, and letters of a name beside them.
+MOST_PAIRED, NAME_LENGTH = 5, 18
+
+#: Outlines of histograms, for print in grey.
+LINES = ("-", "--", ":", "-.")
 
 
 def _two_features(features: Sequence[int] | None, d: int) -> list[int]:
@@ -215,7 +219,7 @@ class GradientFieldDisplay:
         move = self.gradient * step**2
         length = np.linalg.norm(move / step, axis=-1, keepdims=True)
         largest = length.max() or 1.0
-        move = move / np.maximum(length, 1e-300) * 1.3 * np.sqrt(length / largest)
+        move = move / np.maximum(length, 1e-300) * np.sqrt(length / largest)
         ax.quiver(
             self.x,
             self.y,
@@ -472,7 +476,7 @@ class ClusterPairsDisplay:
         n = len(self.names)
         if ax is None:
             side = max(3.2, 1.7 * n)
-            _, ax = pyplot().subplots(figsize=(side + 0.9, side))
+            _, ax = pyplot().subplots(figsize=(side, side), layout="constrained")
         ax.set_axis_off()
         place = ax.get_subplotspec()
         grid = place.subgridspec(n, n, wspace=0.08, hspace=0.08)
@@ -483,10 +487,8 @@ class ClusterPairsDisplay:
                 self.axes_[i, j] = cell
                 self._draw_cell(cell, i, j)
         handles, names = self.axes_[-1, 0].get_legend_handles_labels()
-        if n == 1:
-            handles, names = [], []
-        if len(handles) <= 2 * MOST_PAIRED:
-            ax.legend(handles, names, frameon=False, loc="upper right")
+        if 0 < len(handles) <= MOST_LISTED:
+            ax.legend(handles, names, frameon=False, loc="upper right", markerscale=1.8)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -498,17 +500,23 @@ class ClusterPairsDisplay:
             edges = np.histogram_bin_edges(self.rows[:, i], bins=24)
             for k in np.unique(self.labels):
                 values, color = self.rows[self.labels == k, i], mark(int(k))["color"]
+                line = {"linestyle": LINES[int(k) % len(LINES)], "linewidth": 1.2}
                 cell.hist(values, edges, histtype="stepfilled", color=color, alpha=0.3)
-                cell.hist(values, edges, histtype="step", color=color, linewidth=1.2)
+                cell.hist(values, edges, histtype="step", color=color, **line)
             cell.set_yticks([])
             cell.spines["left"].set_visible(False)
         else:
             scatter(cell, self.rows[:, [j, i]], self.labels, s=10)
         if i == n - 1:
-            cell.set_xlabel(self.names[j])
+            cell.set_xlabel(_shortened(self.names[j]))
         else:
             cell.tick_params(labelbottom=False)
         if j == 0 and i > 0:
-            cell.set_ylabel(self.names[i])
+            cell.set_ylabel(_shortened(self.names[i]))
         elif j > 0:
             cell.tick_params(labelleft=False)
+
+
+def _shortened(name: str) -> str:
+    """A name that fits beside a small picture."""
+    return name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 1]}…"
