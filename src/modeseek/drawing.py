@@ -187,13 +187,15 @@ def principal_axes(X: Floats, n_components: int) -> Components | None:
     return Components(center, scale, pca.components_, pca.explained_variance_ratio_)
 
 
-def telling_features(X: Floats, labels: Integers, most: int) -> Integers:
-    """Features whose means differ most between clusters, in standard deviations.
+def telling_features(means: Floats, size: Floats, most: int) -> Integers:
+    """Features whose means differ most between clusters.
 
     Parameters
     ----------
-    X : ndarray of shape (n, d)
-    labels : ndarray of shape (n,)
+    means : ndarray of shape (n_clusters, d)
+        Of standardised features.
+    size : ndarray of shape (n_clusters,)
+        Rows of the clusters.
     most : int
 
     Returns
@@ -201,10 +203,6 @@ def telling_features(X: Floats, labels: Integers, most: int) -> Integers:
     ndarray of shape (at most ``most``,)
         Rising numbers of features.
     """
-    distinct, index, size = np.unique(labels, return_inverse=True, return_counts=True)
-    center, scale = X.mean(axis=0), X.std(axis=0)
-    U = (X - center) / np.where(scale > 0, scale, np.inf)
-    means = np.stack([U[index == k].mean(axis=0) for k in range(len(distinct))])
     between = size @ means**2
     return np.sort(np.argsort(-between, kind="stable")[:most])
 

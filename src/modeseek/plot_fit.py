@@ -342,6 +342,7 @@ class MergeTreeDisplay:
             ecolor=GREY,
             elinewidth=6.0 if len(error) <= MOST_NUMBERED else 2.0,
             alpha=0.35,
+            zorder=1,
         )
         self._merge = layout.merge
 

@@ -451,7 +451,7 @@ class ClusterPairsDisplay:
         d = rows.shape[1]
         names = name_features(estimator, d, feature_names)
         if features is None:
-            features = telling_features(rows, labels, MOST_PAIRED).tolist()
+            features = _most_telling(rows, labels)
         if not features or not all(0 <= j < d for j in features):
             raise ValueError(
                 f"features must be numbers from 0 to {d - 1}; got {features!r}."
@@ -520,3 +520,12 @@ class ClusterPairsDisplay:
 def _shortened(name: str) -> str:
     """A name that fits beside a small picture."""
     return name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 1]}…"
+
+
+def _most_telling(rows: Floats, labels: Integers) -> list[int]:
+    """The few features that differ most between clusters."""
+    scale = rows.std(axis=0)
+    U = (rows - rows.mean(axis=0)) / np.where(scale > 0, scale, np.inf)
+    distinct, size = np.unique(labels, return_counts=True)
+    means = np.stack([U[labels == k].mean(axis=0) for k in distinct])
+    return [int(j) for j in telling_features(means, size, MOST_PAIRED)]
