@@ -15,16 +15,12 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_wine
-from sklearn.decomposition import PCA
 from sklearn.metrics import adjusted_rand_score
 
 from modeseek import ModeClustering
+from modeseek.plot import AscentDisplay
 
 OUT = Path(__file__).resolve().parent.parent / "out"
-
-#: Okabe and Ito's colours, safe for colour blindness; markers for print.
-COLORS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"]
-MARKERS = ["o", "s", "^", "D", "v", "P"]
 
 
 def main() -> None:
@@ -64,33 +60,10 @@ def write_labels(model: ModeClustering, path: Path) -> None:
 
 def draw(model: ModeClustering, X: np.ndarray, path: Path) -> None:
     """Rows, their way uphill and their modes, in two principal components."""
-    scale = X.std(axis=0)
-    pca = PCA(2).fit(X / scale)
-    flat = pca.transform(X / scale)
-    steps = np.stack([pca.transform(points / scale) for points in model.paths(X)])
-    centers = pca.transform(model.cluster_centers_ / scale)
-    figure, axes = plt.subplots(figsize=(8, 5.5), layout="constrained")
-    for k in range(model.n_clusters_):
-        color, marker = COLORS[k % 6], MARKERS[k % 6]
-        rows = model.labels_ == k
-        axes.plot(*steps[:, rows].transpose(2, 0, 1), color=color, alpha=0.15, lw=0.8)
-        axes.scatter(
-            *flat[rows].T,
-            s=26,
-            color=color,
-            marker=marker,
-            edgecolor="white",
-            linewidth=0.4,
-            label=f"cluster {k} ({rows.sum()})",
-        )
-    axes.scatter(*centers.T, s=190, marker="*", color="black", label="modes", zorder=3)
-    axes.set_xlabel("first principal component")
-    axes.set_ylabel("second principal component")
-    axes.set_title("178 wines climb to the modes of their density")
-    axes.legend(frameon=False)
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
+    display = AscentDisplay.from_estimator(model, X)
+    display.ax_.set_title("178 wines climb to the modes of their density")
+    display.figure_.savefig(path, dpi=130)
+    plt.close(display.figure_)
 
 
 if __name__ == "__main__":

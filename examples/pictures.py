@@ -1,7 +1,7 @@
 """Draw every picture of the documentation, on data that ship with scikit-learn.
 
-Writes ``docs/pictures/*.png``; ``--poster FOLDER`` writes them there instead, at the size
-of a poster.
+Writes ``docs/pictures/*.png``; ``--poster FOLDER`` writes them there instead, at the
+size of a poster.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import matplotlib
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
+from PIL import Image
 from sklearn.datasets import load_wine
 
 from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
@@ -22,7 +23,6 @@ from modeseek.datasets import three_gaussians
 from modeseek.plot import (
     AscentDisplay,
     ClusterPairsDisplay,
-    FeatureRelevanceDisplay,
     GradientFieldDisplay,
     MergeTreeDisplay,
     ValidationDisplay,
@@ -49,8 +49,14 @@ def pictures() -> dict[str, Callable[[], object]]:
         ),
         "tree": lambda: MergeTreeDisplay.from_estimator(rough, cut=0.8),
         "pairs": lambda: ClusterPairsDisplay.from_estimator(wines, wine),
-        "relevance": lambda: FeatureRelevanceDisplay.from_estimator(wines),
     }
+
+
+def shrink(path: Path) -> None:
+    """Keep few colours: the files are a third of the size and look the same."""
+    with Image.open(path) as image:
+        small = image.convert("RGB").quantize(200, dither=Image.Dither.NONE)
+    small.save(path, optimize=True)
 
 
 def main() -> None:
@@ -64,6 +70,7 @@ def main() -> None:
         figure = plt.gcf()
         figure.savefig(folder / f"{name}.png", dpi=pixels / figure.get_figwidth())
         plt.close(figure)
+        shrink(folder / f"{name}.png")
         print(f"Wrote {name}.png.")
 
 

@@ -528,4 +528,6 @@ def _most_telling(rows: Floats, labels: Integers) -> list[int]:
     U = (rows - rows.mean(axis=0)) / np.where(scale > 0, scale, np.inf)
     distinct, size = np.unique(labels, return_counts=True)
     means = np.stack([U[labels == k].mean(axis=0) for k in distinct])
-    return [int(j) for j in telling_features(means, size, MOST_PAIRED)]
+    return [
+        int(j) for j in telling_features(means, size.astype(np.float64), MOST_PAIRED)
+    ]

@@ -53,6 +53,16 @@ FRAMES, CLIMBERS, CLIMB_VALUES = 25, 300, 200_000
 #: Rows of every mode that thinning keeps, in the scatter and in the animation.
 LEAST_SHOWN, LEAST_CLIMBING = 10, 3
 
+#: The page's own scripts, in the order they need one another.
+SCRIPTS = (
+    "tree.js",
+    "state.js",
+    "rows.js",
+    "dendrogram.js",
+    "clusters.js",
+    "page.js",
+)
+
 #: Rows that are summed at a time.
 CHUNK = 65_536
 
@@ -448,8 +458,7 @@ def _fill(title: str, data: dict[str, Any], plotly_source: str) -> str:
     parts: dict[str, Callable[[], str]] = {
         "title": lambda: html.escape(title),
         "style": lambda: asset("page.css"),
-        "tree": lambda: asset("tree.js"),
-        "page": lambda: asset("page.js"),
+        "scripts": lambda: "\n".join(map(asset, SCRIPTS)),
         "data": lambda: _compress(json.dumps(data)),
         "plotly": lambda: _compress(plotly_source),
     }

@@ -1,0 +1,103 @@
+"use strict";
+
+// The merge tree as a dendrogram, with a line at the level.
+
+function treeTraces() {
+  const { tree, layout } = data;
+  const lines = new Map(); // colour -> brackets of that colour
+  layout.merge.forEach((merge, i) => {
+    const cluster = state.labels[tree.child[merge]];
+    const made = cluster === state.labels[tree.parent[merge]];
+    const key = made ? color(cluster) : GREY;
+    if (!lines.has(key))
+      lines.set(key, {
+        x: [],
+        y: [],
+        mode: "lines",
+        line: { color: key, width: made ? 2.5 : 1.5 },
+        hoverinfo: "skip",
+      });
+    const { x, y } = lines.get(key);
+    const height = tree.prominence[merge];
+    x.push(layout.left[i], layout.left[i], layout.right[i], layout.right[i], null);
+    y.push(layout.leftFoot[i], height, height, layout.rightFoot[i], null);
+  });
+  const merges = Array.from(layout.merge);
+  const joints = {
+    x: merges.map((_, i) => (layout.left[i] + layout.right[i]) / 2),
+    y: merges.map((merge) => tree.prominence[merge]),
+    mode: "markers",
+    marker: { size: 4, color: GREY },
+    error_y: {
+      type: "data",
+      array: merges.map((merge) => tree.error[merge]),
+      arrayminus: merges.map((merge) =>
+        Math.min(tree.error[merge], tree.prominence[merge]),
+      ),
+      color: "#b6bec6",
+      thickness: 1,
+      width: 3,
+    },
+    text: merges.map(
+      (merge) =>
+        `mode ${tree.child[merge]} into mode ${tree.parent[merge]}<br>prominence ${withError(tree.prominence[merge], tree.error[merge])}`,
+    ),
+    hovertemplate: "%{text}<extra></extra>",
+  };
+  const feet = {
+    x: Array.from(layout.x),
+    y: state.labels.map(() => 0),
+    mode: "markers",
+    cliponaxis: false,
+    marker: {
+      size: 9,
+      color: state.labels.map(color),
+      symbol: state.labels.map(symbol),
+      line: { width: 0.5, color: "#ffffff" },
+    },
+    text: state.labels.map((cluster, mode) => `mode ${mode}, cluster ${cluster}`),
+    hovertemplate: "%{text}<extra></extra>",
+  };
+  return [...lines.values(), joints, feet];
+}
+
+function drawTree() {
+  const highest = Math.max(
+    data.top,
+    ...data.tree.prominence.map((height, i) => height + data.tree.error[i]),
+  );
+  const line = {
+    type: "line",
+    xref: "paper",
+    x0: 0,
+    x1: 1,
+    y0: state.prominence,
+    y1: state.prominence,
+    line: {
+      color: "#1b1f24",
+      width: 2,
+      dash: state.asFitted && data.fitted.prominence === null ? "dot" : "dash",
+    },
+  };
+  const layout = {
+    font: FONT,
+    margin: { l: 55, r: 15, t: 10, b: 30 },
+    xaxis: {
+      title: { text: "modes" },
+      showticklabels: false,
+      showgrid: false,
+      zeroline: false,
+      fixedrange: true,
+    },
+    yaxis: {
+      title: { text: "prominence" },
+      gridcolor: "#eaeef2",
+      zeroline: false,
+      range: [-0.03 * highest, 1.05 * highest],
+    },
+    showlegend: false,
+    hovermode: "closest",
+    shapes: data.sorted.length ? [line] : [],
+  };
+  Plotly.react("tree", treeTraces(), layout, { ...CONFIG, edits: { shapePosition: true } });
+}

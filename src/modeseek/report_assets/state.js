@@ -1,0 +1,125 @@
+"use strict";
+
+// The data, the level of the tree, and what follows from it.
+
+const MOST_LISTED = 100; // clusters in the table and labelled in the scatter
+const MOST_PROFILED = 30; // clusters in the heat map
+const FRAME_TIME = 70; // milliseconds
+const PAPER_WIDTH = 680; // pixels, of a page between its margins
+const GREY = "#8c959f";
+
+const FONT = {
+  family: 'system-ui, "Segoe UI", Roboto, "Helvetica Neue", "DejaVu Sans", sans-serif',
+  color: "#1b1f24",
+  size: 13,
+};
+// Named buttons only: plotly's own choice has one that sends the data to a server.
+const BUTTONS = [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]];
+const CONFIG = { responsive: true, displaylogo: false, modeBarButtons: BUTTONS };
+
+const $ = (id) => document.getElementById(id);
+const count = (n) => n.toLocaleString("en");
+const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
+const short = (x, digits = 4) =>
+  Number.isFinite(x) ? String(Number(x.toPrecision(digits))) : "";
+const withError = (x, error) => `${short(x, 3)} ± ${short(error, 2)}`;
+
+/** Text for plotly, which reads tags in what it is given. */
+const plain = (text) =>
+  text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+
+function bytesOf(base64) {
+  return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+}
+
+async function decompress(id) {
+  const stream = new Blob([bytesOf($(id).textContent)])
+    .stream()
+    .pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).text();
+}
+
+const ARRAYS = { u2: Uint16Array, u4: Uint32Array, f4: Float32Array, f8: Float64Array };
+
+/** Packed arrays anywhere in the data become typed arrays. */
+function unpack(value) {
+  if (value === null || typeof value !== "object") return value;
+  if (value.bytes !== undefined) return new ARRAYS[value.type](bytesOf(value.bytes).buffer);
+  if (Array.isArray(value)) return value.map(unpack);
+  return Object.fromEntries(
+    Object.entries(value).map(([key, part]) => [key, unpack(part)]),
+  );
+}
+
+let data;
+const state = {
+  prominence: 0,
+  asFitted: true,
+  labels: [],
+  tops: [],
+  highlighted: null,
+  frame: 0,
+};
+
+const color = (cluster) => data.colors[cluster % data.colors.length];
+const symbol = (cluster) => data.symbols[cluster % data.symbols.length];
+const clusterOf = (row) => state.labels[data.modes[row]];
+
+/** One column of quantised rows; `first` and `n` choose some of them. */
+function columnOf(
+  quantised,
+  column,
+  first = 0,
+  n = quantised.length / data.columns.length - first,
+) {
+  const width = data.columns.length;
+  return Array.from(
+    { length: n },
+    (_, i) =>
+      data.low[column] + data.step[column] * quantised[(first + i) * width + column],
+  );
+}
+
+function setLevel(prominence, typed = false) {
+  state.prominence = prominence;
+  state.asFitted = false;
+  Object.assign(
+    state,
+    numberGroups(groupsAt(data.tree, data.weight.length, prominence), data.weight),
+  );
+  afterLevel(typed);
+}
+
+function setFitted() {
+  const { labels, tops, prominence } = data.fitted;
+  const { sorted } = data;
+  Object.assign(state, {
+    labels: Array.from(labels),
+    tops: Array.from(tops),
+    asFitted: true,
+  });
+  state.prominence = prominence ?? levelOf(sorted, sorted.length + 1 - state.tops.length);
+  afterLevel();
+}
+
+function afterLevel(typed = false) {
+  state.highlighted = null;
+  $("slider").value = state.prominence;
+  if (!typed) $("exact").value = state.prominence; // half a number is left alone
+  $("found").textContent =
+    plural(state.tops.length, "cluster") + (state.asFitted ? ", as fitted" : "");
+  schedule(drawRows, drawTree, drawClusters, drawProfile);
+}
+
+// Dragging gives more events than frames: drawings wait for the next frame, once each.
+const waiting = new Set();
+function schedule(...drawings) {
+  if (!waiting.size) {
+    requestAnimationFrame(() => {
+      const now = [...waiting];
+      waiting.clear();
+      now.forEach((draw) => draw());
+    });
+  }
+  drawings.forEach((draw) => waiting.add(draw));
+}
