@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
@@ -41,12 +41,37 @@ def pyplot() -> Any:
     return plt
 
 
-def make_axes(ax: Axes | None, size: tuple[float, float] = (6.4, 4.8)) -> Axes:
-    """The axes given, or those of a new figure."""
-    if ax is None:
-        _, ax = pyplot().subplots(figsize=size, layout="constrained")
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+class Display:
+    """What displays share: they draw on axes, their own or given ones."""
+
+    ax_: Axes
+    figure_: Figure
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            A new figure if not given.
+
+        Returns
+        -------
+        self
+        """
+        if ax is None:
+            _, ax = pyplot().subplots(figsize=self._size(), layout="constrained")
+        self.ax_, self.figure_ = ax, ax.figure
+        ax.spines[["top", "right"]].set_visible(False)
+        self._draw(ax)
+        return self
+
+    def _size(self) -> tuple[float, float]:
+        """Inches of a new figure."""
+        return 6.4, 4.8
+
+    def _draw(self, ax: Axes) -> None:
+        raise NotImplementedError
 
 
 def shades(low: str, high: str) -> Colormap:

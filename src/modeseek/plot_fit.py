@@ -13,9 +13,8 @@ from modeseek.canvas import (
     GREY,
     INK,
     Axes,
-    Figure,
+    Display,
     MouseEvent,
-    make_axes,
     mark,
 )
 from modeseek.cluster import ModeClustering
@@ -30,7 +29,7 @@ from modeseek.validation import check_integer, check_real
 MOST_NUMBERED = 30
 
 
-class ValidationDisplay:
+class ValidationDisplay(Display):
     """The surface of cross-validation, its edges and its winner.
 
     Low is good. Zero is the loss of a field without any slope: what is worse than
@@ -64,9 +63,6 @@ class ValidationDisplay:
     >>> display.loss.shape
     (11, 15)
     """
-
-    ax_: Axes
-    figure_: Figure
 
     def __init__(
         self,
@@ -136,25 +132,11 @@ class ValidationDisplay:
         )
         return display.plot(ax=ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw: a map over widths and penalties, or a curve where one was given.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            A new figure if not given.
-
-        Returns
-        -------
-        self
-        """
-        ax = make_axes(ax)
+    def _draw(self, ax: Axes) -> None:
         if self.alpha is None or min(self.loss.shape) == 1:
             self._draw_curve(ax)
         else:
             self._draw_map(ax, self.alpha)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
     def _on_edge(self) -> bool:
         """Whether a better candidate may lie beyond the winner."""
@@ -220,7 +202,7 @@ def _borders(centers: Floats) -> Floats:
     return np.asarray(np.exp(np.concatenate([ends[:1], inner, ends[1:]])))
 
 
-class MergeTreeDisplay:
+class MergeTreeDisplay(Display):
     """The merge tree as a dendrogram, with a cut that can be moved.
 
     Feet are modes; two branches join at their prominence, drawn with its standard
@@ -255,8 +237,6 @@ class MergeTreeDisplay:
     array([0, 0, 0])
     """
 
-    ax_: Axes
-    figure_: Figure
     cut_: float | None
     mode_labels_: Integers
 
@@ -289,20 +269,7 @@ class MergeTreeDisplay:
         check_is_fitted(estimator)
         return cls(estimator=estimator, cut=cut).plot(ax=ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            A new figure if not given.
-
-        Returns
-        -------
-        self
-        """
-        ax = make_axes(ax)
-        self.ax_, self.figure_ = ax, ax.figure
+    def _draw(self, ax: Axes) -> None:
         tree, layout = self.estimator.merge_tree_, lay_out(self.estimator.merge_tree_)
         self._draw_brackets(tree, layout)
         self._draw_feet(layout)
@@ -316,7 +283,7 @@ class MergeTreeDisplay:
         canvas.mpl_connect("button_press_event", self._press)
         canvas.mpl_connect("motion_notify_event", self._move)
         canvas.mpl_connect("button_release_event", self._release)
-        return self.set_cut(self.cut)
+        self.set_cut(self.cut)
 
     def _draw_brackets(self, tree: MergeTree, layout: Dendrogram) -> None:
         sides = zip(
@@ -418,7 +385,7 @@ class MergeTreeDisplay:
         self._dragging = False
 
 
-class FeatureRelevanceDisplay:
+class FeatureRelevanceDisplay(Display):
     """How much each feature has to say about the clusters.
 
     Use :meth:`from_estimator` to make one.
@@ -447,9 +414,6 @@ class FeatureRelevanceDisplay:
     >>> [text.get_text() for text in display.ax_.get_yticklabels()]
     ['length', 'width']
     """
-
-    ax_: Axes
-    figure_: Figure
 
     def __init__(
         self, *, relevance: Floats, names: Sequence[str], max_features: int = 20
@@ -496,18 +460,11 @@ class FeatureRelevanceDisplay:
         )
         return display.plot(ax=ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw.
+    def _size(self) -> tuple[float, float]:
+        bars = min(len(self.names), self.max_features + 1)
+        return 6.4, 1.2 + 0.28 * bars
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            A new figure if not given.
-
-        Returns
-        -------
-        self
-        """
+    def _draw(self, ax: Axes) -> None:
         order = np.argsort(-self.relevance, kind="stable")
         drawn, rest = order[: self.max_features], order[self.max_features :]
         names = [self.names[j] for j in drawn]
@@ -515,7 +472,6 @@ class FeatureRelevanceDisplay:
         if len(rest):
             names.append(f"{len(rest)} more")
             shares.append(float(self.relevance[rest].sum()))
-        ax = make_axes(ax, (6.4, 1.2 + 0.28 * len(names)))
         places = np.arange(len(names))
         bars = ax.barh(places, shares, color=COLORS[0], height=0.7)
         if len(rest):
@@ -525,5 +481,3 @@ class FeatureRelevanceDisplay:
         ax.invert_yaxis()
         ax.margins(x=0.12)
         ax.set_xlabel("share of relevance")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self

@@ -15,11 +15,9 @@ from modeseek.canvas import (
     MOST_LISTED,
     STAR,
     Axes,
-    Figure,
+    Display,
     add_legend,
-    make_axes,
     mark,
-    pyplot,
     scatter,
     shades,
 )
@@ -57,7 +55,7 @@ def _two_features(features: Sequence[int] | None, d: int) -> list[int]:
     return chosen
 
 
-class GradientFieldDisplay:
+class GradientFieldDisplay(Display):
     """The gradient of the log-density on a plane, with its modes.
 
     Use :meth:`from_estimator` to make one.
@@ -95,9 +93,6 @@ class GradientFieldDisplay:
     >>> display.modes.shape
     (3, 2)
     """
-
-    ax_: Axes
-    figure_: Figure
 
     def __init__(
         self,
@@ -192,19 +187,7 @@ class GradientFieldDisplay:
         )
         return display.plot(ax=ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            A new figure if not given.
-
-        Returns
-        -------
-        self
-        """
-        ax = make_axes(ax)
+    def _draw(self, ax: Axes) -> None:
         if self.log_density is not None:
             top = float(self.log_density.max())
             levels = top + np.linspace(-DEPTH, 0.0, 13)
@@ -236,11 +219,9 @@ class GradientFieldDisplay:
         ax.set_xlabel(self.names[0])
         ax.set_ylabel(self.names[1])
         ax.set_title(self.title, fontsize="medium")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
 
-class AscentDisplay:
+class AscentDisplay(Display):
     """Rows on their way to the modes.
 
     Use :meth:`from_estimator` to make one.
@@ -271,9 +252,6 @@ class AscentDisplay:
     >>> display.ax_.get_xlabel()
     'feature 0'
     """
-
-    ax_: Axes
-    figure_: Figure
 
     def __init__(
         self, *, paths: Floats, labels: Integers, modes: Floats, names: Sequence[str]
@@ -333,19 +311,10 @@ class AscentDisplay:
             names = [names[j] for j in plane]
         return cls(paths=paths, labels=labels, modes=modes, names=names).plot(ax=ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw.
+    def _size(self) -> tuple[float, float]:
+        return 7.2, 4.8
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            A new figure if not given.
-
-        Returns
-        -------
-        self
-        """
-        ax = make_axes(ax, (7.2, 4.8))
+    def _draw(self, ax: Axes) -> None:
         for k in np.unique(self.labels):
             way = self.paths[:, self.labels == k].transpose(2, 0, 1)
             ax.plot(*way, color=mark(int(k))["color"], alpha=0.35, linewidth=0.8)
@@ -354,8 +323,6 @@ class AscentDisplay:
         ax.set_xlabel(self.names[0])
         ax.set_ylabel(self.names[1])
         add_legend(ax, len(self.modes))
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
 
 def _labelled(
@@ -372,7 +339,7 @@ def _labelled(
     return rows[shown], labels[shown]
 
 
-class ClusterPairsDisplay:
+class ClusterPairsDisplay(Display):
     """Clusters in every pair of a few features, and feature by feature.
 
     Use :meth:`from_estimator` to make one.
@@ -405,9 +372,7 @@ class ClusterPairsDisplay:
     (3, 3)
     """
 
-    ax_: Axes
     axes_: Any
-    figure_: Figure
 
     def __init__(self, *, rows: Floats, labels: Integers, names: Sequence[str]) -> None:
         self.rows = rows
@@ -461,22 +426,12 @@ class ClusterPairsDisplay:
         )
         return display.plot(ax=ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw.
+    def _size(self) -> tuple[float, float]:
+        side = max(3.2, 1.7 * len(self.names))
+        return side, side
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Its place is divided among the pairs; a new figure if not given.
-
-        Returns
-        -------
-        self
-        """
+    def _draw(self, ax: Axes) -> None:
         n = len(self.names)
-        if ax is None:
-            side = max(3.2, 1.7 * n)
-            _, ax = pyplot().subplots(figsize=(side, side), layout="constrained")
         ax.set_axis_off()
         place = ax.get_subplotspec()
         grid = place.subgridspec(n, n, wspace=0.08, hspace=0.08)
@@ -489,8 +444,6 @@ class ClusterPairsDisplay:
         handles, names = self.axes_[-1, 0].get_legend_handles_labels()
         if 0 < len(handles) <= MOST_LISTED:
             ax.legend(handles, names, frameon=False, loc="upper right", markerscale=1.8)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
     def _draw_cell(self, cell: Axes, i: int, j: int) -> None:
         n = len(self.names)
