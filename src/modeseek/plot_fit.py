@@ -475,9 +475,11 @@ class FeatureRelevanceDisplay(Display):
         places = np.arange(len(names))
         bars = ax.barh(places, shares, color=COLORS[0], height=0.7)
         if len(rest):
-            bars[-1].set(color="white", edgecolor=COLORS[0], hatch="///")
+            bars[-1].set(facecolor="white", edgecolor=COLORS[0], hatch="///")
         ax.bar_label(bars, [f"{share:.1%}" for share in shares], padding=3)
         ax.set_yticks(places, names)
         ax.invert_yaxis()
         ax.margins(x=0.12)
-        ax.set_xlabel("share of relevance")
+        ax.set_xticks([])  # the bars carry their numbers
+        ax.spines["bottom"].set_visible(False)
+        ax.set_title("share of relevance", fontsize="medium", loc="left")
