@@ -23,6 +23,7 @@ from modeseek.datasets import three_gaussians
 from modeseek.plot import (
     AscentDisplay,
     ClusterPairsDisplay,
+    FeatureRelevanceDisplay,
     GradientFieldDisplay,
     MergeTreeDisplay,
     ValidationDisplay,
@@ -48,6 +49,7 @@ def pictures() -> dict[str, Callable[[], object]]:
             LogDensityGradient().fit(toy)
         ),
         "tree": lambda: MergeTreeDisplay.from_estimator(rough, cut=0.8),
+        "relevance": lambda: FeatureRelevanceDisplay.from_estimator(wines),
         "pairs": lambda: ClusterPairsDisplay.from_estimator(wines, wine),
     }
 

@@ -34,7 +34,8 @@ LAYERS = {
     "soft": 6,
     "model": 6,
     "drawing": 6,
-    "gradient": 7,
+    "estimator": 7,
+    "gradient": 8,
     "kernel": 8,
     "cluster": 9,
     "image": 10,
@@ -48,7 +49,7 @@ LAYERS = {
 }
 
 #: Only estimators and what stands on them check what users pass in.
-FIRST_ESTIMATOR = LAYERS["gradient"]
+FIRST_ESTIMATOR = LAYERS["estimator"]
 
 #: Packages that one module alone may import.
 OPTIONAL = {

@@ -21,9 +21,10 @@ from modeseek.ascent import (
     quasi_newton,
 )
 from modeseek.blocks import chunk_slices, map_blocks
+from modeseek.estimator import GradientEstimator
 from modeseek.field import Field
 from modeseek.frame import Floats
-from modeseek.gradient import GradientEstimator, LogDensityGradient
+from modeseek.gradient import LogDensityGradient
 from modeseek.modes import assign_modes, find_modes
 from modeseek.sampling import Integers, draw_centers, generator, take_sample
 from modeseek.soft import distance_beyond, drops, soft_memberships
@@ -113,6 +114,9 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         How modes merge, with the prominence of each merge and its standard error.
     estimator_ : LogDensityGradient or KernelDensityGradient
         The fitted gradient.
+    feature_relevance_ : ndarray of shape (n_features,)
+        Share of each feature in what is not Gaussian about the gradient, see
+        :class:`LogDensityGradient`; only with that estimator.
     n_iter_ : int
         Most steps that a row took.
     n_unconverged_ : int
@@ -149,6 +153,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
     row_modes_: Integers
     merge_tree_: MergeTree
     estimator_: GradientEstimator
+    feature_relevance_: Floats
     n_iter_: int
     n_unconverged_: int
     n_guarded_: int
@@ -200,6 +205,8 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         rows = check_rows(self, X, reset=True)
         weight = check_weights(sample_weight, len(rows))
         self.estimator_ = self._make_estimator().fit(rows, sample_weight=weight)
+        if isinstance(self.estimator_, LogDensityGradient):
+            self.feature_relevance_ = self.estimator_.feature_relevance_
         counts = np.ones(len(rows)) if weight is None else weight
         self._blurred = []
         if self.ascent == "blurring":

@@ -7,11 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from modeseek.blocks import in_chunks, map_blocks
 from modeseek.choices import (
     BASES,
     COEFFICIENTS,
@@ -20,13 +18,8 @@ from modeseek.choices import (
     check_loss_is_defined,
     make_choice,
 )
-from modeseek.field import (
-    CommonField,
-    Field,
-    PotentialField,
-    SeparateField,
-    gradient,
-)
+from modeseek.estimator import GradientEstimator
+from modeseek.field import CommonField, Field, PotentialField, SeparateField, gradient
 from modeseek.frame import (
     Floats,
     Frame,
@@ -45,7 +38,13 @@ from modeseek.model import (
 )
 from modeseek.moments import Moments, Problem, task_scales
 from modeseek.penalties import PENALTIES, Penalty, l1_paths, response
-from modeseek.sampling import draw_centers, generator, make_folds, take_sample
+from modeseek.sampling import (
+    Sample,
+    draw_centers,
+    generator,
+    make_folds,
+    take_sample,
+)
 from modeseek.uncertainty import (
     Influence,
     differences,
@@ -74,114 +73,14 @@ AUTO_CENTERS = 100
 #: ... and more where widths may be learned: their descent follows the draw less.
 AUTO_CENTERS_LEARNED = 150
 
+#: Rows on which the relevance of features is measured.
+RELEVANCE_ROWS = 2000
+
 #: Default penalties. Below 1e-6 the solution is that of no penalty, to rounding.
 ALPHAS = 10.0 ** np.arange(-6.0, 1.01, 0.5)
 
 #: Default strengths of what ties tasks together; each goes with every other penalty.
 GAMMAS = 10.0 ** np.arange(-3.0, 1.01)
-
-
-class GradientEstimator(BaseEstimator):
-    """What the gradient estimators share: a frame, a field, and asking them.
-
-    A subclass fits ``_origin``, ``_unit`` and the arrays that ``_field`` is made of.
-    """
-
-    n_jobs: int | None
-    _origin: Floats
-    _unit: float | Floats
-
-    def _frame(self) -> Frame:
-        return Frame(self._origin, self._unit)
-
-    def _field(self) -> Field:
-        raise NotImplementedError
-
-    def _influence(self, tops: Floats, bottoms: Floats) -> Influence:
-        raise NotImplementedError
-
-    def _enter(self, X: ArrayLike) -> Floats:
-        """Validate rows and take them into the frame."""
-        check_is_fitted(self)
-        rows = check_rows(self, X, reset=False)
-        check_within_reach(self._frame(), rows)
-        return self._frame().enter(rows)
-
-    def _over_rows(self, Z: Floats, columns: int, ask: Any) -> Floats:
-        """Ask the field about rows in chunks of cache size, on the thread pool."""
-
-        def kernel(rows: slice) -> Floats:
-            return in_chunks(ask, Z[rows], columns)
-
-        return np.concatenate(list(map_blocks(kernel, len(Z), n_jobs=self.n_jobs)))
-
-    def gradient(self, X: ArrayLike) -> Floats:
-        """Gradient of the log-density at every row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-        """
-        Z, field = self._enter(X), self._field()
-        columns = len(field.centers)
-        g = self._over_rows(Z, columns, lambda A: gradient(field, field.evaluate(A)))
-        return np.asarray(g / self._unit)
-
-    def hessian(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Derivative of the gradient at every row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features, n_features)
-            The Hessian of the log-density. With separate coefficients the field has
-            no potential and the matrices need not be symmetric: row j is the
-            gradient of the gradient's j-th entry.
-        """
-        Z, field = self._enter(X), self._field()
-        columns = len(field.centers) * Z.shape[1]
-        unit = np.broadcast_to(self._unit, Z.shape[1:])
-        J = self._over_rows(Z, columns, field.jacobian)
-        return np.asarray(J / unit / unit[:, None])
-
-    def score(
-        self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
-    ) -> float:
-        """Negative loss on rows: the mean of -(|g|^2 + 2 div g).
-
-        It estimates the squared error of the gradient up to sign and a constant that
-        depends on the data only, so the larger of two scores on the same held-out
-        rows is the better gradient.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : ignored
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        float
-        """
-        Z, field = self._enter(X), self._field()
-        weight = check_weights(sample_weight, len(Z))
-        unit = np.broadcast_to(self._unit, Z.shape[1:])
-        smallest = unit.min()
-        relative = (smallest / unit) ** 2  # squares of the units may overflow
-
-        def loss(A: Floats) -> Floats:
-            g = gradient(field, field.evaluate(A))
-            return np.asarray(g**2 @ relative + 2.0 * field.divergence(A, relative))
-
-        losses = self._over_rows(Z, len(field.centers), loss)
-        return float(-np.average(losses, weights=weight) / smallest / smallest)
 
 
 def _has_potential(estimator: LogDensityGradient) -> bool:
@@ -305,6 +204,11 @@ class LogDensityGradient(GradientEstimator):
         tried. Where ``alpha`` was chosen in a second step, at the chosen width,
         ``along_alpha``, ``along_mean_test_loss`` and ``along_std_test_loss`` tell
         that step. Empty when nothing was to be chosen.
+    feature_relevance_ : ndarray of shape (n_features,)
+        Share of each feature in what is not Gaussian about the gradient: the mean
+        square of the gradient's difference from that of a Gaussian with the feature's
+        mean and variance, in standard deviations. Features that only add noise are
+        near 0; the shares sum to 1.
     moments_ : Moments
         The sums over all rows, for all centres drawn, that the coefficients were
         solved from.
@@ -340,6 +244,7 @@ class LogDensityGradient(GradientEstimator):
     kept_: NDArray[np.intp]
     gaussian_base_: Floats
     cv_results_: dict[str, NDArray[Any]]
+    feature_relevance_: Floats
     moments_: Moments
     _curved: Curved | None
 
@@ -439,6 +344,7 @@ class LogDensityGradient(GradientEstimator):
                 check_widths_match(bandwidth, pilot_rows)
             model = fit_choice(problem, choice, lams, typical, bandwidth, ALPHAS)
         self._store(model, frame, problem)
+        self._store_relevance(sample, rng)
         return self
 
     def _choice(self, d: int) -> Choice:
@@ -537,6 +443,21 @@ class LogDensityGradient(GradientEstimator):
                 f"[LogDensityGradient] {len(self.centers_)} centres, alpha "
                 f"{self.alpha_:.3g}, bandwidth {np.unique(self.bandwidth_)}"
             )
+
+    def _store_relevance(self, sample: Sample, rng: np.random.Generator) -> None:
+        """Measure the relevance of the features on rows drawn from the sample."""
+        n_drawn = min(RELEVANCE_ROWS, len(sample.ranking.first))
+        drawn = draw_centers(sample.ranking, n_drawn, rng)
+        spread = standardized_frame(sample.X, sample.weight)
+        U = spread.enter(sample.X[drawn])
+        Z, field = self._frame().enter(sample.X[drawn]), self._field()
+        columns = len(field.centers)
+        g = self._over_rows(Z, columns, lambda A: gradient(field, field.evaluate(A)))
+        excess = np.square(g * (spread.unit / self._unit) + U).mean(axis=0)
+        excess[sample.constant] = 0.0
+        total = excess.sum()
+        even = (~sample.constant).astype(np.float64)
+        self.feature_relevance_ = excess / total if total > 0 else even / even.sum()
 
     def _warn_at_edges(self, model: Model) -> None:
         """Warn where the winner lies on an edge that more candidates would move.

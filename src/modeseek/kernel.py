@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from modeseek.basis import gaussians, squared_distances
 from modeseek.blocks import chunk_slices, map_blocks
+from modeseek.estimator import GradientEstimator
 from modeseek.field import KernelField
 from modeseek.frame import Floats, frame_from_centers, typical_distance
-from modeseek.gradient import GradientEstimator
 from modeseek.sampling import (
     Integers,
     Sample,

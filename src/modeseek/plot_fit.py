@@ -19,8 +19,8 @@ from modeseek.canvas import (
 )
 from modeseek.cluster import ModeClustering
 from modeseek.drawing import COLORS, Dendrogram, lay_out, name_features
+from modeseek.estimator import GradientEstimator
 from modeseek.frame import Floats
-from modeseek.gradient import GradientEstimator
 from modeseek.sampling import Integers
 from modeseek.tree import MergeTree
 from modeseek.validation import check_integer, check_real

@@ -29,8 +29,8 @@ from modeseek.drawing import (
     thin,
     without_names,
 )
+from modeseek.estimator import GradientEstimator
 from modeseek.frame import Floats
-from modeseek.gradient import GradientEstimator
 from modeseek.sampling import Integers, generator
 from modeseek.validation import check_integer, check_rows
 

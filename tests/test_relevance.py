@@ -1,0 +1,56 @@
+"""feature_relevance_: which features are more than a Gaussian."""
+
+import numpy as np
+import pytest
+
+from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
+from modeseek.datasets import three_gaussians
+
+
+@pytest.fixture(scope="module")
+def toy():
+    X, _ = three_gaussians(8).sample(1000, random_state=0)
+    return X
+
+
+def relevance(X, **kwargs):
+    return LogDensityGradient(bandwidth="auto", **kwargs).fit(X).feature_relevance_
+
+
+def test_noise_features_have_next_to_none(toy):
+    shares = relevance(toy)
+    assert shares.shape == (8,)
+    assert (shares[:2] > 0.2).all()
+    assert (shares[2:] < 0.02).all()
+    assert shares.sum() == pytest.approx(1.0)
+
+
+def test_units_do_not_matter(toy):
+    np.testing.assert_allclose(relevance(toy * 1e6), relevance(toy), atol=0.01)
+    # Units of their own decide which rows become centres, but not what matters.
+    shares = relevance(toy * np.logspace(-3, 3, 8))
+    assert (shares[:2] > 0.2).all()
+    assert (shares[2:] < 0.05).all()
+
+
+def test_shares_are_those_of_the_gradients_distance_from_a_gaussian(toy):
+    model = LogDensityGradient(bandwidth="auto").fit(toy)
+    u = (toy - toy.mean(axis=0)) / toy.std(axis=0)
+    excess = np.square(model.gradient(toy) * toy.std(axis=0) + u).mean(axis=0)
+    # All rows here, a thousand drawn from their strata there.
+    np.testing.assert_allclose(
+        model.feature_relevance_, excess / excess.sum(), atol=0.03
+    )
+
+
+def test_constant_features_have_none():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.standard_normal(200), np.full(200, 3.0)])
+    assert relevance(X).tolist() == [1.0, 0.0]
+
+
+def test_clustering_shows_those_of_its_estimator(toy):
+    model = ModeClustering().fit(toy)
+    assert (model.feature_relevance_ == model.estimator_.feature_relevance_).all()
+    kernel = ModeClustering(KernelDensityGradient()).fit(toy[:50, :2])
+    assert not hasattr(kernel, "feature_relevance_")
