@@ -7,15 +7,15 @@ import signal
 import sys
 from types import FrameType
 
-from modeseek.outputs import remove_unfinished
-
 #: Signals that end the program, and what it says then.
 SIGNALS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
     """End at once: unwinding would wait for threads that are in the middle of work."""
-    remove_unfinished()
+    outputs = sys.modules.get("modeseek.outputs")
+    if outputs is not None:
+        outputs.remove_unfinished()
     # A bar may have hidden the cursor.
     cursor = "\r\x1b[K\x1b[?25h" if sys.stderr.isatty() else ""
     what = f"{cursor}modeseek: {SIGNALS[signal.Signals(number)]}\n"

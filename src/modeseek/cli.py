@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from modeseek import __version__
+from modeseek.messages import DataError, UsageError, say
 from modeseek.options import (
     File,
     Fitting,
@@ -25,7 +26,6 @@ from modeseek.options import (
     Reading,
     SaveModel,
     TableOrModel,
-    UsageError,
     UseModel,
     Writing,
     grouped,
@@ -48,10 +48,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-class CommandError(ValueError):
-    """What went wrong with a file or its data, in words for people."""
 
 
 def _version(wanted: bool) -> None:
@@ -126,7 +122,7 @@ def cluster(
             sizes = _label(target, reading, recipe, fitted, gathered.n_rows, known)
     _summarize(target, reading, recipe, fitted, sizes)
     if model is not None and not reading.quiet:
-        _say(f"saved the model as {model}")
+        say(f"saved the model as {model}")
 
 
 @app.command()
@@ -172,7 +168,7 @@ def tree(file: TableOrModel, reading: Reading, fitting: Fitting) -> None:
     else:
         with _opened(file, reading) as table:
             fitted, recipe, gathered = _fit(table, reading, fitting)
-            _say_missing(gathered, reading)
+            _tell_missing(gathered, reading)
     show(merge_tree(fitted, recipe.columns, recipe.undo(fitted.modes_)))
 
 
@@ -211,7 +207,7 @@ def report(
             _set_level(str(model), fitted, fitting)
             gathered = _gather(table, recipe, reading, fitting)
             modes = fitted.predict_modes(gathered.X)
-        _say_missing(gathered, reading)
+        _tell_missing(gathered, reading)
         with replacing(place, force=force) as beside, progress("writing the page"):
             write_report(
                 beside,
@@ -224,7 +220,7 @@ def report(
                 random_state=fitting.seed,
             )
     if not reading.quiet:
-        _say(f"wrote {place}")
+        say(f"wrote {place}")
 
 
 @contextmanager
@@ -251,7 +247,7 @@ def _extra(extra: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        raise CommandError(
+        raise DataError(
             f"this needs {error.name}: pip install 'modeseek[{extra}]'"
         ) from error
 
@@ -331,14 +327,14 @@ def _recipe(table: Table, reading: Reading, fitting: Fitting) -> Recipe:
     )
     if choice.left_out and not reading.quiet:
         said = ", ".join(f"{name} ({why})" for name, why in choice.left_out.items())
-        _say(f"not clustered by: {said}")
+        say(f"not clustered by: {said}")
     cofactor, linear = fitting.cofactor, set[str]()
     if table.cytometry is not None:
         linear = set(table.cytometry.scatter())
         if cofactor is None:
             cofactor = table.cytometry.usual_cofactor()
             if not reading.quiet:
-                _say(f"arcsinh with cofactor {cofactor:g}; --cofactor sets another")
+                say(f"arcsinh with cofactor {cofactor:g}; --cofactor sets another")
     cofactors = [0.0 if c in linear else cofactor or 0.0 for c in choice.columns]
     return Recipe(choice.columns, tuple(cofactors))
 
@@ -358,7 +354,7 @@ def _features(table: Table, recipe: Recipe, reading: Reading) -> Table:
 
     for column in recipe.columns:
         if column not in table.schema.names:
-            raise CommandError(
+            raise DataError(
                 f"{table.name}: no column {column!r}, which the model needs."
             )
     return compensated(table) if reading.compensate else table
@@ -377,18 +373,18 @@ def _gather(
         found = gather(features, recipe, most=most, seed=fitting.seed, tick=tick)
     n_complete = found.n_rows - found.n_missing
     if not found.whole and not reading.quiet:
-        _say(f"fitted on {len(found.X):,} of {n_complete:,} rows, drawn at random")
+        say(f"fitted on {len(found.X):,} of {n_complete:,} rows, drawn at random")
     if n_complete < 2:
-        raise CommandError(
+        raise DataError(
             f"{table.name}: {n_complete} of {found.n_rows} rows have no missing value, "
             "and clustering needs two."
         )
     return found
 
 
-def _say_missing(gathered: Gathered, reading: Reading, how: str = "left out") -> None:
+def _tell_missing(gathered: Gathered, reading: Reading, how: str = "left out") -> None:
     if gathered.n_missing and not reading.quiet:
-        _say(
+        say(
             f"{gathered.n_missing:,} of {gathered.n_rows:,} rows have missing values "
             f"and were {how}"
         )
@@ -412,7 +408,7 @@ def _fit(
         with progress(f"fitting {len(gathered.X):,} rows"):
             model.fit(gathered.X)
     except ValueError as error:
-        raise CommandError(f"{table.name}: {error}") from error
+        raise DataError(f"{table.name}: {error}") from error
     _set_level(table.name, model, fitting)
     return model, recipe, gathered
 
@@ -427,7 +423,7 @@ def _set_level(name: str, model: ModeClustering, fitting: Fitting) -> None:
         elif fitting.prominence is not None:
             model.set_params(prominence=fitting.prominence)._store_level()
     except ValueError as error:
-        raise CommandError(f"{name}: {error}") from error
+        raise DataError(f"{name}: {error}") from error
 
 
 def _load(path: Path, jobs: int | None) -> SavedModel:
@@ -435,8 +431,10 @@ def _load(path: Path, jobs: int | None) -> SavedModel:
         from modeseek.persist import load_model
 
         saved = load_model(path)
-    saved.model.set_params(n_jobs=jobs)
-    saved.model.estimator_.set_params(n_jobs=jobs)
+    for part in (saved.model, saved.model.estimator_):
+        part.set_params(n_jobs=jobs)
+        # Columns are found by name here, and handed over as plain arrays.
+        vars(part).pop("feature_names_in_", None)
     return saved
 
 
@@ -479,7 +477,7 @@ def _label(
             keep = pa.array(~missing)
             write(labelled.filter(keep) if options.drop_missing else labelled)
     how = "left out" if options.drop_missing else "kept, with no cluster"
-    _say_missing(Gathered(np.empty((0, 0)), n_rows, n_missing), reading, how)
+    _tell_missing(Gathered(np.empty((0, 0)), n_rows, n_missing), reading, how)
     return sizes
 
 
@@ -499,13 +497,7 @@ def _summarize(
     table = cluster_table(model, sizes, recipe.columns, centers)
     show(table, stderr=target.place is None)
     if target.place is not None:
-        _say(f"wrote {target.place}")
-
-
-def _say(text: str) -> None:
-    from modeseek.console import say
-
-    say(text)
+        say(f"wrote {target.place}")
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -533,23 +525,20 @@ def run(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except (KeyboardInterrupt, typer.Abort):
-        _say("interrupted")
+        say("interrupted")
         return INTERRUPTED
     except Exception as error:
         code, message = _explain(error)
-        _say(message)
+        say(message)
         return code
 
 
 def _show_warning(message: Warning | str, *args: object, **kwargs: object) -> None:
-    _say(f"warning: {message}")
+    say(f"warning: {message}")
 
 
 def _explain(error: Exception) -> tuple[int, str]:
     """Exit code and message of an error."""
-    from modeseek.persist import ModelError
-    from modeseek.tables import TableError
-
     if hasattr(error, "format_message"):  # click's own, wherever typer keeps it
         return USAGE, f"{error.format_message()} Try 'modeseek --help'."
     if isinstance(error, UsageError):
@@ -561,7 +550,7 @@ def _explain(error: Exception) -> tuple[int, str]:
         return BAD_DATA, f"{where}{error.strerror or error}"
     if isinstance(error, MemoryError):
         return BAD_DATA, "not enough memory: --max-rows fits on fewer rows."
-    if isinstance(error, CommandError | TableError | ModelError):
+    if isinstance(error, DataError):
         return BAD_DATA, str(error)
     if os.environ.get("MODESEEK_DEBUG"):
         raise error

@@ -1,4 +1,4 @@
-"""What people see in a terminal: messages, progress, tables of clusters, trees."""
+"""What people see in a terminal: progress, tables of clusters, trees."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rich.tree import Tree
 
 from modeseek.cluster import ModeClustering
 from modeseek.frame import Floats
+from modeseek.messages import one_line
 from modeseek.sampling import Integers
 
 #: Seconds before a bar is shown.
@@ -22,17 +23,6 @@ PATIENCE = 2.0
 
 #: Features of a mode that are shown.
 SHOWN_FEATURES = 4
-
-
-def one_line(text: str) -> str:
-    """Text on one line, its control characters shown and not obeyed."""
-    words = " ".join(text.split())
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in words)
-
-
-def say(text: str) -> None:
-    """Tell something on standard error, in one line."""
-    print(one_line(f"modeseek: {text}"), file=sys.stderr, flush=True)
 
 
 @contextmanager

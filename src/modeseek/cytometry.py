@@ -74,9 +74,13 @@ def read_fcs(path: Path) -> Cytometry:
     import flowio
 
     try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
+        with (
+            path.open("rb") as handle,  # flowio leaves what it opens open on errors
+            warnings.catch_warnings(),
+            np.errstate(all="ignore"),
+        ):
             warnings.simplefilter("ignore")
-            data = flowio.FlowData(path)
+            data = flowio.FlowData(handle)
             # A broken count of events would ask for any amount of memory.
             if data.event_count < 0 or data.channel_count < 1:
                 raise ValueError("it says that it has no channels or events")
@@ -86,7 +90,7 @@ def read_fcs(path: Path) -> Cytometry:
             raise ValueError("events do not match the channels it names")
         markers = [str(name or "").strip() for name in data.pns_labels]
         text = {str(key): str(value) for key, value in data.text.items()}
-    except MemoryError:
+    except (MemoryError, OSError):
         raise
     except Exception as error:
         reason = str(error) or type(error).__name__

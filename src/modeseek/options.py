@@ -11,6 +11,8 @@ from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
+from modeseek.messages import UsageError
+
 
 class Format(StrEnum):
     """Formats of tables."""
@@ -188,10 +190,6 @@ TableOrModel = Annotated[
         help="Table, or a model saved by cluster --model.", show_default=False
     ),
 ]
-
-
-class UsageError(ValueError):
-    """Options that cannot be used together, or with this file."""
 
 
 class Reading(NamedTuple):

@@ -19,11 +19,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
 from modeseek.cluster import ModeClustering
 from modeseek.gradient import LogDensityGradient
 from modeseek.kernel import KernelDensityGradient
+from modeseek.messages import DataError
 from modeseek.moments import Moments
 from modeseek.outputs import replacing
 from modeseek.tree import MergeTree
@@ -34,7 +36,7 @@ FORMAT = 1
 #: Member of the archive that says what the file is.
 ABOUT = "modeseek.json"
 
-#: What a model is made of.
+#: What a model is made of; KFold is what ``cv`` may hold besides numbers.
 OWN_TYPES = frozenset(
     f"{kind.__module__}.{kind.__qualname__}"
     for kind in (
@@ -43,6 +45,7 @@ OWN_TYPES = frozenset(
         KernelDensityGradient,
         MergeTree,
         Moments,
+        KFold,
     )
 )
 
@@ -53,7 +56,7 @@ KNOWN_PACKAGES = frozenset({"builtins", "numpy", "sklearn"})
 CLASS, MODULE = "__class__", "__module__"
 
 
-class ModelError(ValueError):
+class ModelError(DataError):
     """A model file that cannot be used; says which, and why."""
 
 
@@ -255,7 +258,9 @@ def _load(name: str, content: bytes) -> ModeClustering:
         raise ModelError(f"{name}: holds a {type(model).__name__}, no ModeClustering.")
     try:
         check_is_fitted(model)
-        model.predict(model.cluster_centers_[:1])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of names that the array does not have
+            model.predict(model.cluster_centers_[:1])
     except Exception as error:
         raise ModelError(f"{name}: broken, its model cannot be used.") from error
     return model

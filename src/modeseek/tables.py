@@ -21,6 +21,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from modeseek.cytometry import Cytometry, compensate, read_fcs, spill_matrix
+from modeseek.messages import DataError
 
 #: Rows of a batch, and bytes of a block of CSV: the longest row that can be read.
 BATCH_ROWS, BLOCK_BYTES = 1 << 16, 1 << 23
@@ -49,7 +50,7 @@ SUFFIXES = {
 }
 
 
-class TableError(ValueError):
+class TableError(DataError):
     """A table that cannot be used; says which file, row and column, and why."""
 
 
