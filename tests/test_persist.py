@@ -265,7 +265,7 @@ def test_pickled_arrays_are_refused(tmp_path, saved):
     ],
 )
 def test_what_is_no_fitted_model_is_refused(tmp_path, saved, thing):
-    with pytest.raises(ModelError, match="holds a|cannot be used"):
+    with pytest.raises(ModelError, match=r"holds a|cannot be used"):
         load_bytes(tmp_path, disguise(thing, saved))
 
 

@@ -520,8 +520,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
             code = app(arguments, prog_name="modeseek", standalone_mode=False)
             sys.stdout.flush()
         return code if isinstance(code, int) else 0
-    except BrokenPipeError:
-        # What is still to be flushed at exit would raise again.
+    except SystemExit as leaving:
+        # So typer ends where nobody reads what is printed. What is still to be flushed
+        # would raise again.
+        if not isinstance(leaving.__context__, BrokenPipeError):
+            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except (KeyboardInterrupt, typer.Abort):
