@@ -94,6 +94,8 @@ def read_fcs(path: Path) -> Cytometry:
         raise
     except Exception as error:
         reason = str(error) or type(error).__name__
+        if isinstance(error, KeyError):
+            reason = f"no keyword {reason}"
         raise ValueError(f"not a readable FCS file ({reason})") from error
     pairs = zip(markers, detectors, strict=True)
     names = tuple(marker or detector for marker, detector in pairs)

@@ -261,6 +261,36 @@ def _load(name: str, content: bytes) -> ModeClustering:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of names that the array does not have
             model.predict(model.cluster_centers_[:1])
+        whole = _is_whole(model)
     except Exception as error:
         raise ModelError(f"{name}: broken, its model cannot be used.") from error
+    if not whole:
+        raise ModelError(f"{name}: broken, parts of its model do not match.")
     return model
+
+
+def _is_whole(model: ModeClustering) -> bool:
+    """Whether modes, rows, clusters and merges number each other rightly."""
+    tree, n_modes = model.merge_tree_, len(model.modes_)
+    merges = (n_modes - 1,)
+    numbered = (
+        (model.row_modes_, model.row_modes_.shape, n_modes),
+        (model.mode_labels_, (n_modes,), model.n_clusters_),
+        (model._tops, (model.n_clusters_,), n_modes),
+        (tree.child, merges, n_modes),
+        (tree.parent, merges, n_modes),
+    )
+    for numbers, shape, end in numbered:
+        if numbers.dtype.kind != "i" or numbers.shape != shape:
+            return False
+        if numbers.size and not 0 <= numbers.min() <= numbers.max() < end:
+            return False
+    heights = (tree.passes, tree.prominence, tree.std_error)
+    return (
+        len(tree.heights) == n_modes
+        and all(height.shape == merges for height in heights)
+        and len(np.unique(tree.child)) == n_modes - 1
+        and np.array_equal(model.labels_, model.mode_labels_[model.row_modes_])
+        and model.modes_.shape == (n_modes, model.n_features_in_)
+        and model.cluster_centers_.shape == (model.n_clusters_, model.n_features_in_)
+    )

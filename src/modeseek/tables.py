@@ -156,16 +156,13 @@ def _reading(name: str, header: bool = False) -> Iterator[None]:
         yield
     except TableError:
         raise
-    except pa.ArrowMemoryError as error:
+    except MemoryError as error:  # also Arrow's
         raise TableError(f"{name}: asks for more memory than there is.") from error
-    except pa.ArrowException as error:
-        raise TableError(f"{name}{_explain(str(error), header)}") from error
-    except (ValueError, TypeError, KeyError, EOFError, UnicodeError) as error:
-        raise TableError(f"{name}: {error}") from error
-    except OSError as error:
-        if error.errno is not None:
+    # A broken file meets its reader anywhere, and readers raise anything.
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise TableError(f"{name}: {error}") from error
+        raise TableError(f"{name}{_explain(str(error), header)}") from error
 
 
 def _explain(message: str, header: bool) -> str:
