@@ -54,6 +54,8 @@ LAYERS = {
     "persist": 10,
     "streaming": 10,
     "console": 10,
+    "pictures": 10,
+    "tasks": 11,
     "cli": 13,
     "__init__": 14,
     "__main__": 14,
@@ -70,9 +72,10 @@ OPTIONAL = {
     "dask": {"blocks"},
     "typer": {"cli", "options"},
     "rich": {"console"},
-    "pyarrow": {"tables", "columns", "sinks", "streaming", "cli"},
+    "pyarrow": {"tables", "columns", "sinks", "streaming", "tasks"},
     "flowio": {"cytometry"},
     "skops": {"persist"},
+    "PIL": {"pictures"},
 }
 
 MODULES = sorted(path.stem for path in SOURCE.glob("*.py"))

@@ -11,18 +11,26 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from modeseek import __version__
-from modeseek.messages import DataError, UsageError, say
+from modeseek.messages import DataError, UsageError, needing, say
 from modeseek.options import (
+    Contrast,
+    Draw,
+    DrawOption,
     File,
     Fitting,
     Force,
+    MinSize,
     ModelFile,
+    NSegments,
     Output,
+    Painting,
+    PictureFile,
+    PictureProminence,
     Reading,
     SaveModel,
     TableOrModel,
@@ -30,14 +38,17 @@ from modeseek.options import (
     Writing,
     grouped,
 )
-from modeseek.outputs import draining, replacing, spooled
+from modeseek.outputs import (
+    beside_file,
+    draining,
+    ending,
+    refuse_existing,
+    replacing,
+    spooled,
+)
 
 if TYPE_CHECKING:
-    from modeseek.cluster import ModeClustering
-    from modeseek.persist import SavedModel
-    from modeseek.sampling import Integers
-    from modeseek.streaming import Gathered, Recipe
-    from modeseek.tables import Table
+    from modeseek.pictures import Picture
 
 #: Exit codes.
 BAD_DATA, USAGE, INTERNAL, INTERRUPTED, BROKEN_PIPE = 1, 2, 70, 130, 141
@@ -76,6 +87,8 @@ def modeseek(
 
     modeseek report wine.csv
 
+    modeseek segment photo.jpg
+
     Exit codes: 0 done, 1 a file or its data cannot be used, 2 the command line is
     wrong, 70 a fault of the program, 130 interrupted, 141 nobody read the output.
     """
@@ -105,22 +118,23 @@ def cluster(
 
     cat wine.csv | modeseek cluster - > labelled.csv
     """
-    with _opened(file, reading) as table:
-        target = _Target(table, file, writing)
+    with needing("cli"):
+        from modeseek import persist, tasks
+    with tasks.opened(file, reading) as table, ExitStack() as stack:
+        target = tasks.Target(table, file, writing)
         if model is not None:
-            _refuse_existing(model, writing.force)
-        fitted, recipe, gathered = _fit(table, reading, fitting)
+            refuse_existing(model, writing.force)
+        fitted, recipe, gathered = tasks.fit_table(table, reading, fitting)
+        if model is not None:
+            # It takes its place only when the rows have been written, too.
+            beside = stack.enter_context(replacing(model, force=writing.force))
+            columns, cofactors = recipe
+            persist.save_model(beside, fitted, columns=columns, cofactors=cofactors)
         known = fitted.labels_ if gathered.whole else None
-        with ExitStack() as stack:
-            if model is not None:
-                from modeseek.persist import save_model
-
-                # It takes its place only when the rows have been written, too.
-                beside = stack.enter_context(replacing(model, force=writing.force))
-                columns, cofactors = recipe
-                save_model(beside, fitted, columns=columns, cofactors=cofactors)
-            sizes = _label(target, reading, recipe, fitted, gathered.n_rows, known)
-    _summarize(target, reading, recipe, fitted, sizes)
+        sizes = tasks.label_table(
+            target, reading, recipe, fitted, gathered.n_rows, known
+        )
+    tasks.summarize(target, reading, recipe, fitted, sizes)
     if model is not None and not reading.quiet:
         say(f"saved the model as {model}")
 
@@ -136,12 +150,14 @@ def predict(model: ModelFile, file: File, reading: Reading, writing: Writing) ->
 
     cat new.csv | modeseek predict wine.skops - > labelled.csv
     """
-    saved = _load(model, reading.jobs)
-    with _opened(file, reading) as table:
-        target = _Target(table, file, writing)
-        recipe = _saved_recipe(saved)
-        sizes = _label(target, reading, recipe, saved.model, table.n_rows)
-    _summarize(target, reading, recipe, saved.model, sizes)
+    with needing("cli"):
+        from modeseek import tasks
+    saved = tasks.load(model, reading.jobs)
+    with tasks.opened(file, reading) as table:
+        target = tasks.Target(table, file, writing)
+        recipe = tasks.saved_recipe(saved)
+        sizes = tasks.label_table(target, reading, recipe, saved.model, table.n_rows)
+    tasks.summarize(target, reading, recipe, saved.model, sizes)
 
 
 @app.command()
@@ -158,18 +174,18 @@ def tree(file: TableOrModel, reading: Reading, fitting: Fitting) -> None:
 
     modeseek tree wine.skops --n-clusters 2
     """
-    with _extra("cli"):
-        from modeseek.console import merge_tree, show
-        from modeseek.persist import is_model
-    if file != "-" and is_model(file):
-        saved = _load(Path(file), reading.jobs)
-        fitted, recipe = saved.model, _saved_recipe(saved)
-        _set_level(file, fitted, fitting)
+    with needing("cli"):
+        from modeseek import console, persist, tasks
+    if file != "-" and persist.is_model(file):
+        saved = tasks.load(Path(file), reading.jobs)
+        fitted, recipe = saved.model, tasks.saved_recipe(saved)
+        tasks.set_level(file, fitted, fitting)
     else:
-        with _opened(file, reading) as table:
-            fitted, recipe, gathered = _fit(table, reading, fitting)
-            _tell_missing(gathered, reading)
-    show(merge_tree(fitted, recipe.columns, recipe.undo(fitted.modes_)))
+        with tasks.opened(file, reading) as table:
+            fitted, recipe, gathered = tasks.fit_table(table, reading, fitting)
+            tasks.tell_missing(gathered, reading)
+    modes = recipe.undo(fitted.modes_)
+    console.show(console.merge_tree(fitted, recipe.columns, modes))
 
 
 @app.command()
@@ -190,24 +206,25 @@ def report(
 
     modeseek report cells.fcs --model cells.skops --output cells.html
     """
-    from modeseek.console import progress
-
-    with _extra("report"):
+    with needing("cli"):
+        from modeseek import tasks
+        from modeseek.console import progress
+    with needing("report"):
         from modeseek.report import write_report
-    place = Path(output or _beside(file, ".html"))
-    _refuse_existing(place, force)
-    with _opened(file, reading) as table:
+    place = Path(output or beside_file(file, ".html"))
+    refuse_existing(place, force)
+    with tasks.opened(file, reading) as table:
         name = Path(table.name).name
         if model is None:
-            fitted, recipe, gathered = _fit(table, reading, fitting)
+            fitted, recipe, gathered = tasks.fit_table(table, reading, fitting)
             modes = fitted.row_modes_
         else:
-            saved = _load(model, reading.jobs)
-            fitted, recipe = saved.model, _saved_recipe(saved)
-            _set_level(str(model), fitted, fitting)
-            gathered = _gather(table, recipe, reading, fitting)
+            saved = tasks.load(model, reading.jobs)
+            fitted, recipe = saved.model, tasks.saved_recipe(saved)
+            tasks.set_level(str(model), fitted, fitting)
+            gathered = tasks.gather_rows(table, recipe, reading, fitting)
             modes = fitted.predict_modes(gathered.X)
-        _tell_missing(gathered, reading)
+        tasks.tell_missing(gathered, reading)
         with replacing(place, force=force) as beside, progress("writing the page"):
             write_report(
                 beside,
@@ -223,281 +240,114 @@ def report(
         say(f"wrote {place}")
 
 
-@contextmanager
-def _opened(file: str, reading: Reading) -> Iterator[Table]:
-    """Open a table; what cannot be read twice is copied first."""
-    with _extra("cli"):
-        from modeseek.tables import open_table
+@app.command()
+@grouped
+def segment(
+    file: PictureFile,
+    painting: Painting,
+    draw: DrawOption = Draw.means,
+    prominence: PictureProminence = None,
+    contrast: Contrast = None,
+    n_segments: NSegments = None,
+    min_size: MinSize = None,
+) -> None:
+    """Segment a picture by the modes that its pixels climb to.
+
+    [bold]Examples[/bold]
+
+    modeseek segment photo.jpg
+
+    modeseek segment photo.jpg --n-segments 5 --draw borders
+
+    modeseek segment photo.jpg --output segments.npy
+    """
+    with needing("cli"):
+        from modeseek import console
+    with needing("image"):
+        from modeseek import image, pictures
+    levels = {"prominence": prominence, "contrast": contrast, "min_size": min_size}
+    given = {name: value for name, value in levels.items() if value is not None}
+    place = painting.place(file, ".segments.png")
+    source = _read_picture(file, painting)
+    with console.stages() as stage, _blaming(file):
+        segments = image.segment(
+            source.pixels,
+            n_segments=n_segments,
+            channel_axis=source.channel_axis,
+            **painting.settings(stage),
+            **given,
+        )
+    with _painted(place, painting) as beside:
+        pictures.write_segments(beside, str(place), source, segments, draw)
+    if not painting.quiet:
+        table = console.segment_table(segments, pictures.mean_colors(source, segments))
+        console.show(table, stderr=place is None)
+
+
+@app.command()
+@grouped
+def smooth(
+    file: PictureFile, painting: Painting, prominence: PictureProminence = None
+) -> None:
+    """Smooth a picture and keep its edges: every pixel in the colour of its mode.
+
+    [bold]Examples[/bold]
+
+    modeseek smooth photo.jpg
+
+    modeseek smooth photo.jpg --prominence 0.3 --output flat.png
+    """
+    with needing("cli"):
+        from modeseek import console
+    with needing("image"):
+        from modeseek import image, pictures
+    place = painting.place(file, f".smooth{ending(file)}")
+    source = _read_picture(file, painting)
+    with console.stages() as stage, _blaming(file):
+        pixels = image.smooth(
+            source.pixels,
+            prominence=prominence or 0.0,
+            channel_axis=source.channel_axis,
+            **painting.settings(stage),
+        )
+    with _painted(place, painting) as beside:
+        pictures.write_picture(beside, str(place), source, pixels)
+
+
+def _read_picture(file: str, painting: Painting) -> Picture:
+    """Read a picture from a file or from standard input."""
+    from modeseek.pictures import read_picture
+
     with ExitStack() as stack:
-        path, name = Path(file), file
+        path = Path(file)
         if file == "-":
-            path, name = (
-                stack.enter_context(spooled(sys.stdin.buffer)),
-                "standard input",
-            )
-        elif path.exists() and not path.is_file() and not path.is_dir():
-            pipe = stack.enter_context(path.open("rb"))
-            path = stack.enter_context(spooled(pipe))
-        yield open_table(path, name, delimiter=reading.delimiter, header=reading.header)
+            path = stack.enter_context(spooled(sys.stdin.buffer))
+        source = read_picture(path, "standard input" if file == "-" else file)
+    if source.n_frames > 1 and not painting.quiet:
+        say(f"{file}: the first of {source.n_frames} pictures in it")
+    return source
 
 
 @contextmanager
-def _extra(extra: str) -> Iterator[None]:
-    """Say which extra of the package is missing where an import fails."""
+def _painted(place: Path | None, painting: Painting) -> Iterator[Path]:
+    """Give a file to write a picture to; say where it is in the end."""
+    if place is None:
+        with draining(sys.stdout.buffer) as path:
+            yield path
+        return
+    with replacing(place, force=painting.force) as path:
+        yield path
+    if not painting.quiet:
+        say(f"wrote {place}")
+
+
+@contextmanager
+def _blaming(file: str) -> Iterator[None]:
+    """Let what the library says of bad data name the file."""
     try:
         yield
-    except ModuleNotFoundError as error:
-        raise DataError(
-            f"this needs {error.name}: pip install 'modeseek[{extra}]'"
-        ) from error
-
-
-class _Target:
-    """Where labelled rows go: a file, or standard output."""
-
-    def __init__(self, table: Table, file: str, writing: Writing) -> None:
-        from modeseek.tables import guess_kind
-
-        self.table, self.options = table, writing
-        kind, output = writing.output_format, writing.output
-        if output is None and file == "-":
-            output = "-"
-        elif output is None:
-            output = _beside(file, f".clusters{f'.{kind}' if kind else _ending(file)}")
-        self.place = None if output == "-" else Path(output)
-        self.kind = kind.value if kind else guess_kind(self.place, table.kind)
-        if writing.cluster_column in table.schema.names:
-            raise UsageError(
-                f"{table.name} has a column {writing.cluster_column!r} already: name "
-                "another with --cluster-column."
-            )
-        if self.place is not None:
-            _refuse_existing(self.place, writing.force)
-
-    @contextmanager
-    def open(self) -> Iterator[Path]:
-        """Give a file to write that goes to its place when all went well."""
-        if self.place is None:
-            with draining(sys.stdout.buffer) as path:
-                yield path
-        else:
-            with replacing(self.place, force=self.options.force) as path:
-                yield path
-
-
-def _beside(file: str, ending: str) -> str:
-    """Name of a file beside another one, with another ending."""
-    path = Path("table" if file == "-" else file)
-    return str(path.with_name(path.name.removesuffix(_ending(file)) + ending))
-
-
-def _ending(file: str) -> str:
-    """Ending of a file, with that of its compression."""
-    path = Path(file)
-    if path.suffix.lower() in (".gz", ".bz2"):
-        return path.with_suffix("").suffix + path.suffix
-    return path.suffix
-
-
-def _refuse_existing(path: Path, force: bool) -> None:
-    """Refuse, before any work is done, what could not be written after it."""
-    if path.exists() and not force:
-        raise FileExistsError(17, "exists already", str(path))
-    if not path.parent.is_dir():
-        raise NotADirectoryError(20, "no such folder", str(path.parent))
-
-
-def _split(given: Sequence[str] | None, names: Sequence[str]) -> list[str]:
-    """Names given with commas, but for names that have commas themselves."""
-    return [
-        name
-        for item in given or ()
-        for name in ([item] if item in names else item.split(","))
-    ]
-
-
-def _recipe(table: Table, reading: Reading, fitting: Fitting) -> Recipe:
-    """Choose columns and their transform, and say what was left out."""
-    from modeseek.columns import choose_columns
-    from modeseek.streaming import Recipe
-
-    names = table.schema.names
-    choice = choose_columns(
-        table, _split(fitting.columns, names), _split(fitting.drop_columns, names)
-    )
-    if choice.left_out and not reading.quiet:
-        said = ", ".join(f"{name} ({why})" for name, why in choice.left_out.items())
-        say(f"not clustered by: {said}")
-    cofactor, linear = fitting.cofactor, set[str]()
-    if table.cytometry is not None:
-        linear = set(table.cytometry.scatter())
-        if cofactor is None:
-            cofactor = table.cytometry.usual_cofactor()
-            if not reading.quiet:
-                say(f"arcsinh with cofactor {cofactor:g}; --cofactor sets another")
-    cofactors = [0.0 if c in linear else cofactor or 0.0 for c in choice.columns]
-    return Recipe(choice.columns, tuple(cofactors))
-
-
-def _saved_recipe(saved: SavedModel) -> Recipe:
-    """Recipe of a saved model; its features are numbered if they have no names."""
-    from modeseek.streaming import Recipe
-
-    d = saved.model.n_features_in_
-    columns = saved.columns or tuple(f"x{j}" for j in range(d))
-    return Recipe(columns, saved.cofactors or (0.0,) * d)
-
-
-def _features(table: Table, recipe: Recipe, reading: Reading) -> Table:
-    """The table that features are made from, with the columns that are needed."""
-    from modeseek.tables import compensated
-
-    for column in recipe.columns:
-        if column not in table.schema.names:
-            raise DataError(
-                f"{table.name}: no column {column!r}, which the model needs."
-            )
-    return compensated(table) if reading.compensate else table
-
-
-def _gather(
-    table: Table, recipe: Recipe, reading: Reading, fitting: Fitting
-) -> Gathered:
-    """Read the rows to fit on, and say if they are not all."""
-    from modeseek.console import progress
-    from modeseek.streaming import gather, rows_that_fit
-
-    most = fitting.max_rows or rows_that_fit(len(recipe.columns))
-    features = _features(table, recipe, reading)
-    with progress(f"reading {table.name}", table.n_rows) as tick:
-        found = gather(features, recipe, most=most, seed=fitting.seed, tick=tick)
-    n_complete = found.n_rows - found.n_missing
-    if not found.whole and not reading.quiet:
-        say(f"fitted on {len(found.X):,} of {n_complete:,} rows, drawn at random")
-    if n_complete < 2:
-        raise DataError(
-            f"{table.name}: {n_complete} of {found.n_rows} rows have no missing value, "
-            "and clustering needs two."
-        )
-    return found
-
-
-def _tell_missing(gathered: Gathered, reading: Reading, how: str = "left out") -> None:
-    if gathered.n_missing and not reading.quiet:
-        say(
-            f"{gathered.n_missing:,} of {gathered.n_rows:,} rows have missing values "
-            f"and were {how}"
-        )
-
-
-def _fit(
-    table: Table, reading: Reading, fitting: Fitting
-) -> tuple[ModeClustering, Recipe, Gathered]:
-    """Fit a model to the rows of a table."""
-    from modeseek.cluster import ModeClustering
-    from modeseek.console import progress
-    from modeseek.gradient import LogDensityGradient
-
-    recipe = _recipe(table, reading, fitting)
-    gathered = _gather(table, recipe, reading, fitting)
-    shared: dict[str, Any] = {"random_state": fitting.seed, "n_jobs": reading.jobs}
-    # The default estimator standardises; "cv" takes one width for all columns.
-    raw = None if fitting.standardize else LogDensityGradient(bandwidth="cv", **shared)
-    model = ModeClustering(raw, **shared)
-    try:
-        with progress(f"fitting {len(gathered.X):,} rows"):
-            model.fit(gathered.X)
-    except ValueError as error:
-        raise DataError(f"{table.name}: {error}") from error
-    _set_level(table.name, model, fitting)
-    return model, recipe, gathered
-
-
-def _set_level(name: str, model: ModeClustering, fitting: Fitting) -> None:
-    """Cut the tree where the options say; every level is in the fitted model."""
-    from modeseek.streaming import keep_clusters
-
-    try:
-        if fitting.n_clusters is not None:
-            keep_clusters(model, fitting.n_clusters)
-        elif fitting.prominence is not None:
-            model.set_params(prominence=fitting.prominence)._store_level()
-    except ValueError as error:
-        raise DataError(f"{name}: {error}") from error
-
-
-def _load(path: Path, jobs: int | None) -> SavedModel:
-    with _extra("cli"):
-        from modeseek.persist import load_model
-
-        saved = load_model(path)
-    for part in (saved.model, saved.model.estimator_):
-        part.set_params(n_jobs=jobs)
-        # Columns are found by name here, and handed over as plain arrays.
-        vars(part).pop("feature_names_in_", None)
-    return saved
-
-
-def _label(
-    target: _Target,
-    reading: Reading,
-    recipe: Recipe,
-    model: ModeClustering,
-    total: int | None,
-    known: Integers | None = None,
-) -> Integers:
-    """Write all rows with their labels; return the sizes of the clusters."""
-    import numpy as np
-    import pyarrow as pa
-
-    from modeseek.console import progress
-    from modeseek.sinks import add_column, typed, typed_schema, writing
-    from modeseek.streaming import Gathered, label_rows
-
-    table, options = target.table, target.options
-    features = _features(table, recipe, reading)
-    textual = target.kind == "csv"
-    schema = typed_schema(table.schema, () if textual else recipe.columns)
-    added = schema.append(pa.field(options.cluster_column, pa.int32()))
-    sizes = np.zeros(model.n_clusters_, dtype=np.intp)
-    n_missing = n_rows = 0
-    with (
-        progress(f"labelling {table.name}", total) as tick,
-        target.open() as path,
-        writing(path, target.kind, table, added) as write,
-    ):
-        for batch, labels in label_rows(table, features, recipe, model, known, tick):
-            missing = labels < 0
-            sizes += np.bincount(labels[~missing], minlength=len(sizes))
-            n_missing, n_rows = n_missing + int(missing.sum()), n_rows + len(labels)
-            column = pa.array(labels, pa.int32(), mask=missing)
-            labelled = add_column(
-                typed(table, batch, schema), options.cluster_column, column
-            )
-            keep = pa.array(~missing)
-            write(labelled.filter(keep) if options.drop_missing else labelled)
-    how = "left out" if options.drop_missing else "kept, with no cluster"
-    _tell_missing(Gathered(np.empty((0, 0)), n_rows, n_missing), reading, how)
-    return sizes
-
-
-def _summarize(
-    target: _Target,
-    reading: Reading,
-    recipe: Recipe,
-    model: ModeClustering,
-    sizes: Integers,
-) -> None:
-    """Print the table of clusters, and where the rows are."""
-    from modeseek.console import cluster_table, show
-
-    if reading.quiet:
-        return
-    centers = recipe.undo(model.cluster_centers_)
-    table = cluster_table(model, sizes, recipe.columns, centers)
-    show(table, stderr=target.place is None)
-    if target.place is not None:
-        say(f"wrote {target.place}")
+    except (ValueError, TypeError) as error:
+        raise DataError(f"{file}: {error}") from error
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import numpy as np
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
@@ -24,10 +25,13 @@ PATIENCE = 2.0
 #: Features of a mode that are shown.
 SHOWN_FEATURES = 4
 
+#: Segments that are listed.
+SHOWN_SEGMENTS = 12
+
 
 @contextmanager
 def progress(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """Show a bar on standard error after two seconds, if that is a terminal.
+    """Show a bar of rows on standard error after two seconds, if that is a terminal.
 
     Parameters
     ----------
@@ -41,27 +45,43 @@ def progress(what: str, total: int | None = None) -> Iterator[Callable[[int], No
     callable
         To be told the number of rows done since the last time.
     """
-    if not sys.stderr.isatty():
-        yield lambda rows: None
-        return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    how = "{task.completed:,.0f} rows" if total is None else "{task.percentage:.0f} %"
+    with _bar(how) as bar:
+        task = bar.add_task(one_line(what), total=total)
+        yield lambda rows: bar.advance(task, rows)
 
+
+@contextmanager
+def stages() -> Iterator[Callable[[str, float], None]]:
+    """Show a bar for each stage of some work, as :func:`progress` does.
+
+    Yields
+    ------
+    callable
+        To be told the name of a stage and the share of it that is done.
+    """
+    with _bar("{task.percentage:.0f} %") as bar:
+        task = bar.add_task("", total=1.0)
+        yield lambda stage, share: bar.update(task, description=stage, completed=share)
+
+
+@contextmanager
+def _bar(how: str) -> Iterator[Progress]:
+    """Bars that appear when the work is not done soon."""
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn(
-            "{task.completed:,.0f} rows" if total is None else "{task.percentage:.0f} %"
-        ),
+        TextColumn(how),
         TimeElapsedColumn(),
         console=Console(stderr=True),
         transient=True,
+        disable=not sys.stderr.isatty(),
     )
-    task = bar.add_task(what, total=total)
     timer = threading.Timer(PATIENCE, bar.start)
     timer.daemon = True
     timer.start()
     try:
-        yield lambda rows: bar.advance(task, rows)
+        yield bar
     finally:
         timer.cancel()
         timer.join()
@@ -116,6 +136,32 @@ def cluster_table(
     for k, size in enumerate(sizes):
         mode = [number(value) for value in centers[k, : len(shown)]]
         table.add_row(str(k), f"{size:,}", f"{size / total:.1%}", heights[k], *mode)
+    return table
+
+
+def segment_table(segments: Integers, colors: Floats) -> Table:
+    """The largest segments with their size, share and mean colour.
+
+    Parameters
+    ----------
+    segments : ndarray of shape (h, w)
+    colors : ndarray of shape (n_segments, n_channels)
+
+    Returns
+    -------
+    rich.table.Table
+    """
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("segment", "pixels", "share", "mean colour"):
+        table.add_column(title, justify="right")
+    sizes = np.bincount(segments.ravel())
+    for k, size in enumerate(sizes[:SHOWN_SEGMENTS]):
+        color = " ".join(number(value) for value in colors[k])
+        table.add_row(str(k), f"{size:,}", f"{size / segments.size:.1%}", color)
+    if len(sizes) > SHOWN_SEGMENTS:
+        rest = int(sizes[SHOWN_SEGMENTS:].sum())
+        share = f"{rest / segments.size:.1%}"
+        table.add_row(f"{len(sizes) - SHOWN_SEGMENTS} more", f"{rest:,}", share, "")
     return table
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class UsageError(ValueError):
@@ -22,3 +24,16 @@ def one_line(text: str) -> str:
 def say(text: str) -> None:
     """Tell something on standard error, in one line."""
     print(one_line(f"modeseek: {text}"), file=sys.stderr, flush=True)
+
+
+@contextmanager
+def needing(extra: str) -> Iterator[None]:
+    """Say which extra of the package is missing where an import fails."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise DataError(
+            f"this needs {error.name}: pip install 'modeseek[{extra}]'"
+        ) from error
+    except ImportError as error:  # a module of ours that says what it needs itself
+        raise DataError(str(error)) from error

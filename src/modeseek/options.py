@@ -12,6 +12,7 @@ from typing import Annotated, Any, NamedTuple, get_type_hints
 import typer
 
 from modeseek.messages import UsageError
+from modeseek.outputs import beside_file, refuse_existing
 
 
 class Format(StrEnum):
@@ -191,6 +192,87 @@ TableOrModel = Annotated[
     ),
 ]
 
+PICTURES = "Picture"
+PictureFile = Annotated[
+    str,
+    typer.Argument(
+        help="Picture: PNG, JPEG, TIFF, WebP and what else Pillow reads; - is "
+        "standard input.",
+        show_default=False,
+    ),
+]
+PictureOutput = Annotated[
+    str | None,
+    typer.Option(
+        "--output",
+        "-o",
+        help="Picture to write, - for a PNG on standard output; by default beside the "
+        "input. Segments go to an NPY file, too.",
+        rich_help_panel=FILES,
+    ),
+]
+MaxPixels = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        help="Blocks that a larger picture is reduced to; 0 lets every pixel climb.",
+        rich_help_panel=PICTURES,
+    ),
+]
+PictureProminence = Annotated[
+    float | None,
+    typer.Option(
+        min=0.0,
+        help="Merge modes between which the log-density falls less than this; by "
+        "default 0.3 for segments, and 0 to smooth.",
+        rich_help_panel=PICTURES,
+    ),
+]
+Contrast = Annotated[
+    float | None,
+    typer.Option(
+        min=0.0,
+        help="Join neighbours whose border has less contrast than this; 0 joins none. "
+        "By default 0.45.",
+        rich_help_panel=PICTURES,
+    ),
+]
+NSegments = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Join neighbours until at most so many segments are left.",
+        rich_help_panel=PICTURES,
+    ),
+]
+MinSize = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        help="Join pieces of fewer pixels to a neighbour; by default 0.2 % of all.",
+        rich_help_panel=PICTURES,
+    ),
+]
+
+
+class Draw(StrEnum):
+    """How segments are drawn."""
+
+    means = "means"
+    borders = "borders"
+    labels = "labels"
+
+
+DrawOption = Annotated[
+    Draw,
+    typer.Option(
+        "--draw",
+        help="Every segment in its mean colour, borders over the picture, or the "
+        "number of the segment as a grey value of 16 bits.",
+        rich_help_panel=PICTURES,
+    ),
+]
+
 
 class Reading(NamedTuple):
     """How to read a table, and how to go about it."""
@@ -242,7 +324,42 @@ class Writing(NamedTuple):
             raise UsageError("--cluster-column must not be empty.")
 
 
-GROUPS = (Reading, Fitting, Writing)
+class Painting(NamedTuple):
+    """How to work on a picture, and where the result goes."""
+
+    output: PictureOutput = None
+    max_pixels: MaxPixels = 10_000
+    seed: Seed = 0
+    jobs: Jobs = None
+    force: Force = False
+    quiet: Quiet = False
+
+    def check(self) -> None:
+        """Refuse values that make no sense."""
+        if self.jobs == 0:
+            raise UsageError("--jobs must not be 0; -1 is every core.")
+        if 0 < self.max_pixels < 100:
+            raise UsageError("--max-pixels must be 0 or at least 100.")
+
+    def place(self, file: str, new: str) -> Path | None:
+        """Where the picture shall stand; None is standard output."""
+        if self.output == "-" or (self.output is None and file == "-"):
+            return None
+        place = Path(self.output or beside_file(file, new))
+        refuse_existing(place, self.force)
+        return place
+
+    def settings(self, report: Callable[[str, float], None]) -> dict[str, Any]:
+        """What the functions for pictures take."""
+        return {
+            "max_pixels": self.max_pixels or None,
+            "random_state": self.seed,
+            "n_jobs": self.jobs,
+            "progress": report,
+        }
+
+
+GROUPS = (Reading, Fitting, Writing, Painting)
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

@@ -122,3 +122,25 @@ def remove_unfinished() -> None:
     for beside in list(_unfinished):
         with suppress(OSError):
             beside.unlink(missing_ok=True)
+
+
+def beside_file(file: str, new: str) -> str:
+    """Name of a file beside another one, with a new ending; - is called table."""
+    path = Path("table" if file == "-" else file)
+    return str(path.with_name(path.name.removesuffix(ending(file)) + new))
+
+
+def ending(file: str) -> str:
+    """Ending of a file, with that of its compression."""
+    path = Path(file)
+    if path.suffix.lower() in (".gz", ".bz2"):
+        return path.with_suffix("").suffix + path.suffix
+    return path.suffix
+
+
+def refuse_existing(path: Path, force: bool) -> None:
+    """Refuse, before any work is done, what could not be written after it."""
+    if path.exists() and not force:
+        raise FileExistsError(17, "exists already", str(path))
+    if not path.parent.is_dir():
+        raise NotADirectoryError(20, "no such folder", str(path.parent))

@@ -276,7 +276,8 @@ def _open_feather(path: Path, name: str) -> Table:
     def batches() -> Iterator[pa.RecordBatch]:
         for i in range(file.num_record_batches):
             batch = file.get_batch(i)
-            batch.validate()
+            # Arrow trusts what it maps, and reads whatever wrong offsets point to.
+            batch.validate(full=True)
             yield batch
 
     return Table(name, "feather", file.schema, None, batches)
