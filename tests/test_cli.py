@@ -400,10 +400,24 @@ def test_a_fault_of_the_program_is_one_line_too(rows, capsys, monkeypatch):
     assert err.count("\n") == 1
 
 
-def test_a_missing_extra_is_named(rows, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "modeseek.tables", None)
-    assert run(["cluster", str(rows)]) == BAD_DATA
-    assert "pip install 'modeseek[cli]'" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("package", "command", "said"),
+    [
+        ("pyarrow", "cluster", "this needs pyarrow: pip install 'modeseek[cli]'"),
+        ("rich", "tree", "this needs rich.console: pip install 'modeseek[cli]'"),
+        ("typer", "cluster", "needs typer: pip install 'modeseek[cli]'"),
+    ],
+)
+def test_a_missing_extra_is_named(rows, package, command, said):
+    code = (
+        f"import sys; sys.modules[{package!r}] = None; "
+        f"sys.argv = ['modeseek', {command!r}, {str(rows)!r}]; "
+        "from modeseek.__main__ import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == BAD_DATA
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(

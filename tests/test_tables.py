@@ -19,7 +19,7 @@ def read(table, columns=None):
     columns = columns or choose_columns(table).columns
     parts, first = [np.empty((0, len(columns)))], 0
     for batch in table.batches():
-        parts.append(numbers(table, batch, columns, first))
+        parts.append(numbers(table, table.prepare(batch), columns, first))
         first += batch.num_rows
     return np.concatenate(parts)
 

@@ -94,6 +94,7 @@ def show(what: Table | Tree, *, stderr: bool = False) -> None:
     if not console.is_terminal:
         console = Console(stderr=stderr, highlight=False, width=100)
     console.print(what)
+    console.file.flush()  # before what follows on the other stream
 
 
 def number(value: float) -> str:

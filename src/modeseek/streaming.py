@@ -44,7 +44,7 @@ class Recipe(NamedTuple):
 
     def features(self, table: Table, batch: pa.RecordBatch, first_row: int) -> Floats:
         """Features of a batch; NaN where a value is missing."""
-        X = numbers(table, batch, self.columns, first_row)
+        X = numbers(table, table.prepare(batch), self.columns, first_row)
         for j, cofactor in enumerate(self.cofactors):
             if cofactor > 0:
                 X[:, j] = np.arcsinh(X[:, j] / cofactor)
@@ -177,7 +177,6 @@ def keep_clusters(model: ModeClustering, n_clusters: int) -> None:
 
 def label_rows(
     table: Table,
-    features: Table,
     recipe: Recipe,
     model: ModeClustering,
     known: Integers | None = None,
@@ -188,9 +187,6 @@ def label_rows(
     Parameters
     ----------
     table : Table
-        The rows as they shall be written.
-    features : Table
-        The same rows as the features are made from; compensated, for instance.
     recipe : Recipe
     model : ModeClustering
     known : ndarray, optional
@@ -201,12 +197,13 @@ def label_rows(
     Yields
     ------
     batch : pyarrow.RecordBatch
+        The rows as they were read.
     labels : ndarray
         -1 where a value is missing.
     """
     first = taken = 0
-    for batch, clean in zip(table.batches(), features.batches(), strict=True):
-        X = recipe.features(features, clean, first)
+    for batch in table.batches():
+        X = recipe.features(table, batch, first)
         complete = ~np.isnan(X).any(axis=1)
         labels = np.full(len(X), -1, dtype=np.intp)
         n = int(complete.sum())

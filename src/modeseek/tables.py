@@ -79,6 +79,8 @@ class Table(NamedTuple):
         Of a CSV file.
     cytometry : Cytometry or None
         Of an FCS file.
+    prepare : callable
+        Makes of a batch as it is read the one that numbers are taken from.
     """
 
     name: str
@@ -88,6 +90,7 @@ class Table(NamedTuple):
     batches: Callable[[], Iterator[pa.RecordBatch]]
     dialect: Dialect = Dialect()
     cytometry: Cytometry | None = None
+    prepare: Callable[[pa.RecordBatch], pa.RecordBatch] = lambda batch: batch
 
 
 def guess_kind(path: Path | None, default: str) -> str:
@@ -324,7 +327,7 @@ READERS: dict[str, Callable[[Path, str], Table]] = {
 
 
 def compensated(table: Table) -> Table:
-    """Table of an FCS file with compensated events; any other as it is."""
+    """Table whose numbers are compensated if it is of an FCS file that asks for it."""
     data = table.cytometry
     if data is None:
         return table
@@ -337,10 +340,9 @@ def compensated(table: Table) -> Table:
     if spill is None:
         return table
 
-    def batches() -> Iterator[pa.RecordBatch]:
-        for batch in table.batches():
-            events = np.column_stack([np.asarray(c) for c in batch.columns])
-            clean = compensate(events, spill)
-            yield pa.record_batch([pa.array(c) for c in clean.T.copy()], table.schema)
+    def prepare(batch: pa.RecordBatch) -> pa.RecordBatch:
+        events = np.column_stack([np.asarray(c) for c in batch.columns])
+        clean = compensate(events, spill)
+        return pa.record_batch([pa.array(c) for c in clean.T.copy()], table.schema)
 
-    return table._replace(batches=batches)
+    return table._replace(prepare=prepare)

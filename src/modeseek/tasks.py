@@ -124,8 +124,8 @@ def saved_recipe(saved: SavedModel) -> Recipe:
     return Recipe(columns, saved.cofactors or (0.0,) * d)
 
 
-def _features(table: Table, recipe: Recipe, reading: Reading) -> Table:
-    """The table that features are made from, with the columns that are needed."""
+def _prepared(table: Table, recipe: Recipe, reading: Reading) -> Table:
+    """The table with the columns that are needed, compensated if that is wanted."""
     for column in recipe.columns:
         if column not in table.schema.names:
             raise DataError(
@@ -139,9 +139,9 @@ def gather_rows(
 ) -> Gathered:
     """Read the rows to fit on, and say if they are not all."""
     most = fitting.max_rows or rows_that_fit(len(recipe.columns))
-    features = _features(table, recipe, reading)
+    prepared = _prepared(table, recipe, reading)
     with progress(f"reading {table.name}", table.n_rows) as tick:
-        found = gather(features, recipe, most=most, seed=fitting.seed, tick=tick)
+        found = gather(prepared, recipe, most=most, seed=fitting.seed, tick=tick)
     n_complete = found.n_rows - found.n_missing
     if not found.whole and not reading.quiet:
         say(f"fitted on {len(found.X):,} of {n_complete:,} rows, drawn at random")
@@ -212,8 +212,8 @@ def label_table(
     known: Integers | None = None,
 ) -> Integers:
     """Write all rows with their labels; return the sizes of the clusters."""
-    table, options = target.table, target.options
-    features = _features(table, recipe, reading)
+    options = target.options
+    table = _prepared(target.table, recipe, reading)
     textual = target.kind == "csv"
     schema = typed_schema(table.schema, () if textual else recipe.columns)
     added = schema.append(pa.field(options.cluster_column, pa.int32()))
@@ -224,7 +224,7 @@ def label_table(
         target.open() as path,
         writing(path, target.kind, table, added) as write,
     ):
-        for batch, labels in label_rows(table, features, recipe, model, known, tick):
+        for batch, labels in label_rows(table, recipe, model, known, tick):
             missing = labels < 0
             sizes += np.bincount(labels[~missing], minlength=len(sizes))
             n_missing, n_rows = n_missing + int(missing.sum()), n_rows + len(labels)
