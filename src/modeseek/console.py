@@ -69,12 +69,14 @@ def stages() -> Iterator[Callable[[str, float], None]]:
 def _bar(how: str) -> Iterator[Progress]:
     """Bars that appear when the work is not done soon."""
     bar = Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn(how),
         TimeElapsedColumn(),
         console=Console(stderr=True),
         transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
         disable=not sys.stderr.isatty(),
     )
     timer = threading.Timer(PATIENCE, bar.start)

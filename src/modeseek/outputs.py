@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
@@ -31,7 +32,8 @@ def replacing(path: str | os.PathLike[str], *, force: bool = True) -> Iterator[P
     ------
     Path
         A file of the same folder and ending that does not exist yet. When the block
-        raises, it is removed and whatever stood at ``path`` is as it was.
+        raises, it is removed and whatever stood at ``path`` is as it was. Links are
+        followed, and a device or a pipe is written to, not replaced.
 
     Examples
     --------
@@ -44,13 +46,19 @@ def replacing(path: str | os.PathLike[str], *, force: bool = True) -> Iterator[P
     ...     Path(folder, "rows.csv").read_text()
     'a,b'
     """
-    place = Path(path)
-    _refuse(place, force)
+    place = Path(os.path.realpath(path))
+    if is_stream(place):
+        with place.open("wb") as stream, draining(stream) as spool:
+            yield spool
+        return
+    refuse_existing(place, force)
     beside = place.with_name(f".{secrets.token_hex(6)}{place.suffix}")
     _unfinished.add(beside)
     try:
         yield beside
-        _refuse(place, force)
+        refuse_existing(place, force)
+        if place.exists():
+            shutil.copymode(place, beside)
         os.replace(beside, place)
     finally:
         with suppress(OSError):
@@ -58,11 +66,19 @@ def replacing(path: str | os.PathLike[str], *, force: bool = True) -> Iterator[P
         _unfinished.discard(beside)
 
 
-def _refuse(place: Path, force: bool) -> None:
-    if place.is_dir():
-        raise IsADirectoryError(21, "is a folder", str(place))
-    if not force and place.exists():
-        raise FileExistsError(17, "exists already", str(place))
+def refuse_existing(path: Path, force: bool) -> None:
+    """Refuse what cannot be written, or must not: best before any work is done."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "is a folder", str(path))
+    if path.exists() and not force and not is_stream(path):
+        raise FileExistsError(errno.EEXIST, "exists already", str(path))
+    if not path.parent.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, "no such folder", str(path.parent))
+
+
+def is_stream(path: Path) -> bool:
+    """Whether something is there that is neither file nor folder."""
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 @contextmanager
@@ -136,11 +152,3 @@ def ending(file: str) -> str:
     if path.suffix.lower() in (".gz", ".bz2"):
         return path.with_suffix("").suffix + path.suffix
     return path.suffix
-
-
-def refuse_existing(path: Path, force: bool) -> None:
-    """Refuse, before any work is done, what could not be written after it."""
-    if path.exists() and not force:
-        raise FileExistsError(17, "exists already", str(path))
-    if not path.parent.is_dir():
-        raise NotADirectoryError(20, "no such folder", str(path.parent))

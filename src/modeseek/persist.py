@@ -258,6 +258,7 @@ def _load(name: str, content: bytes) -> ModeClustering:
         raise ModelError(f"{name}: holds a {type(model).__name__}, no ModeClustering.")
     try:
         check_is_fitted(model)
+        model.get_params()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of names that the array does not have
             model.predict(model.cluster_centers_[:1])

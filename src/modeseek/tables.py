@@ -143,7 +143,7 @@ def open_table(
             table = _open_csv(path, name, delimiter, header)
         else:
             table = READERS[kind](path, name)
-    names = table.schema.names
+        names = table.schema.names
     twice = sorted({column for column in names if names.count(column) > 1})
     if twice:
         raise TableError(f"{name}: more than one column is called {twice[0]!r}.")

@@ -21,6 +21,7 @@ from modeseek.outputs import (
     beside_file,
     draining,
     ending,
+    is_stream,
     refuse_existing,
     replacing,
     spooled,
@@ -49,7 +50,7 @@ def opened(file: str, reading: Reading) -> Iterator[Table]:
                 stack.enter_context(spooled(sys.stdin.buffer)),
                 "standard input",
             )
-        elif path.exists() and not path.is_file() and not path.is_dir():
+        elif is_stream(path):
             pipe = stack.enter_context(path.open("rb"))
             path = stack.enter_context(spooled(pipe))
         yield open_table(path, name, delimiter=reading.delimiter, header=reading.header)
