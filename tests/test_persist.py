@@ -4,6 +4,7 @@ import io
 import json
 import sys
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +21,9 @@ X, _ = three_gaussians().sample(300, random_state=0)
 
 #: Quick to fit, where it does not matter what the model is.
 QUICK = LogDensityGradient(bandwidth=1.0, alpha=0.1)
+
+#: Saved with the oldest versions that are supported, see make_model.py there.
+DATA = Path(__file__).parent / "data"
 
 MODELS = {
     "default": ModeClustering(),
@@ -53,6 +57,21 @@ def test_a_loaded_model_says_what_the_saved_one_said(tmp_path, name):
     assert repr(loaded.get_params()) == repr(model.get_params())
     # Fitting again works as well: nothing that a fit needs was lost.
     np.testing.assert_array_equal(loaded.fit(X).labels_, model.labels_)
+
+
+@pytest.mark.parametrize("path", sorted(DATA.glob("*.skops")), ids=lambda p: p.stem)
+def test_models_of_older_versions_say_what_they_said(path):
+    rows, _ = three_gaussians().sample(120, random_state=0)
+    loaded = load_model(path)
+    assert loaded.columns == ("u", "v")
+    assert loaded.model.n_clusters_ >= 2
+    np.testing.assert_array_equal(loaded.model.predict(rows), loaded.model.labels_)
+
+
+def test_there_are_models_of_every_version():
+    assert {int(p.stem.split("-")[1]) for p in DATA.glob("*.skops")} == {
+        *range(1, FORMAT + 1)
+    }
 
 
 def test_what_the_features_are_is_kept(tmp_path):
