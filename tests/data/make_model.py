@@ -1,7 +1,7 @@
 """Save the models that tests/test_persist.py loads, with whatever is installed.
 
-They were made by ``python tests/data/make_model.py`` with scikit-learn 1.6.1, NumPy 1.26.4
-and skops 0.13.0: the oldest that are supported.
+They were made by ``python tests/data/make_model.py`` with scikit-learn 1.6.1, NumPy
+1.26.4 and skops 0.13.0: the oldest that are supported.
 """
 
 from pathlib import Path
