@@ -301,6 +301,8 @@ def test_report_writes_a_page(rows, tmp_path, capsys):
         (["cluster", "{rows}", "--what"], USAGE, "No such option"),
         (["cluster", "{rows}", "--seed", "-1"], USAGE, "--seed"),
         (["cluster", "{rows}", "--seed", "x"], USAGE, "--seed"),
+        (["cluster", "{rows}", "--prominence", "nan"], USAGE, "--prominence"),
+        (["cluster", "{rows}", "--cofactor", "inf"], USAGE, "a finite number"),
         (["cluster", "{rows}", "--jobs", "0"], USAGE, "--jobs must not be 0"),
         (["cluster", "{rows}", "--delimiter", ",,"], USAGE, "--delimiter"),
         (["cluster", "{rows}", "--cluster-column", " "], USAGE, "--cluster-column"),

@@ -187,6 +187,8 @@ def test_pictures_come_and_go_through_pipes(photo, monkeypatch, capsysbinary):
     ("arguments", "code", "message"),
     [
         (["smooth", "{photo}", "-o", "{photo}"], USAGE, "exists already"),
+        (["smooth", "{photo}", "--prominence", "nan"], USAGE, "--prominence"),
+        (["segment", "{photo}", "--contrast", "inf"], USAGE, "a finite number"),
         (["smooth", "{photo}", "--jobs", "0"], USAGE, "--jobs"),
         (["smooth", "{photo}", "--max-pixels", "5"], USAGE, "--max-pixels"),
         (["smooth", "{photo}.jpg"], BAD_DATA, "No such file"),

@@ -36,6 +36,7 @@ from modeseek.options import (
     TableOrModel,
     UseModel,
     Writing,
+    check_finite,
     grouped,
 )
 from modeseek.outputs import (
@@ -101,8 +102,8 @@ def modeseek(
 @grouped
 def cluster(
     file: File,
-    reading: Reading,
     fitting: Fitting,
+    reading: Reading,
     writing: Writing,
     model: SaveModel = None,
 ) -> None:
@@ -162,7 +163,7 @@ def predict(model: ModelFile, file: File, reading: Reading, writing: Writing) ->
 
 @app.command()
 @grouped
-def tree(file: TableOrModel, reading: Reading, fitting: Fitting) -> None:
+def tree(file: TableOrModel, fitting: Fitting, reading: Reading) -> None:
     """Print how modes merge: each below the one that it merges into.
 
     The prominence of a mode is how far the log-density falls on the best way from it
@@ -192,8 +193,8 @@ def tree(file: TableOrModel, reading: Reading, fitting: Fitting) -> None:
 @grouped
 def report(
     file: File,
-    reading: Reading,
     fitting: Fitting,
+    reading: Reading,
     output: Output = None,
     model: UseModel = None,
     force: Force = False,
@@ -265,6 +266,8 @@ def segment(
         from modeseek import console
     with needing("image"):
         from modeseek import image, pictures
+    check_finite("--prominence", prominence)
+    check_finite("--contrast", contrast)
     levels = {"prominence": prominence, "contrast": contrast, "min_size": min_size}
     given = {name: value for name, value in levels.items() if value is not None}
     place = painting.place(file, ".segments.png")
@@ -301,6 +304,7 @@ def smooth(
         from modeseek import console
     with needing("image"):
         from modeseek import image, pictures
+    check_finite("--prominence", prominence)
     place = painting.place(file, f".smooth{ending(file)}")
     source = _read_picture(file, painting)
     with console.stages() as stage, _blaming(file):
@@ -393,7 +397,7 @@ def _show_warning(message: Warning | str, *args: object, **kwargs: object) -> No
 def _explain(error: Exception) -> tuple[int, str]:
     """Exit code and message of an error."""
     if hasattr(error, "format_message"):  # click's own, wherever typer keeps it
-        return USAGE, f"{error.format_message()} Try 'modeseek --help'."
+        return USAGE, f"{error.format_message().rstrip('.')}. Try 'modeseek --help'."
     if isinstance(error, UsageError):
         return USAGE, str(error)
     if isinstance(error, FileExistsError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 from pathlib import Path
@@ -207,7 +208,7 @@ PictureOutput = Annotated[
         "--output",
         "-o",
         help="Picture to write, - for a PNG on standard output; by default beside the "
-        "input. Segments go to an NPY file, too.",
+        "input. Segments can be written as an NPY array, too.",
         rich_help_panel=FILES,
     ),
 ]
@@ -274,6 +275,12 @@ DrawOption = Annotated[
 ]
 
 
+def check_finite(name: str, value: float | None) -> None:
+    """Refuse NaN and infinities."""
+    if value is not None and not math.isfinite(value):
+        raise UsageError(f"{name} must be a finite number; got {value}.")
+
+
 class Reading(NamedTuple):
     """How to read a table, and how to go about it."""
 
@@ -307,6 +314,9 @@ class Fitting(NamedTuple):
         """Refuse options that contradict each other."""
         if self.prominence is not None and self.n_clusters is not None:
             raise UsageError("give either --prominence or --n-clusters.")
+        # Ranges of options let infinities through, and in older typer NaN.
+        check_finite("--prominence", self.prominence)
+        check_finite("--cofactor", self.cofactor)
 
 
 class Writing(NamedTuple):
