@@ -15,6 +15,7 @@ from sklearn.model_selection import KFold
 
 from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
 from modeseek.datasets import three_gaussians
+from modeseek.penalties import PENALTIES
 from modeseek.persist import ABOUT, FORMAT, ModelError, is_model, load_model, save_model
 
 X, _ = three_gaussians().sample(300, random_state=0)
@@ -33,6 +34,14 @@ MODELS = {
     "learned": ModeClustering(LogDensityGradient(bandwidth="learned")),
     "splitter": ModeClustering(LogDensityGradient(cv=KFold(3), alpha=0.1)),
     "level": ModeClustering(prominence=0.0),
+    "l1": ModeClustering(LogDensityGradient(30, penalty="l1")),
+    "common": ModeClustering(
+        LogDensityGradient(30, coefficients="separate", basis="common")
+    ),
+    "multitask": ModeClustering(
+        LogDensityGradient(30, coefficients="multitask", similarity=np.eye(2))
+    ),
+    "huber": ModeClustering(LogDensityGradient(30, loss="pseudo_huber")),
 }
 
 
@@ -294,6 +303,13 @@ def test_what_could_not_be_loaded_is_not_saved(tmp_path):
     with pytest.raises(ModelError, match="Trap"):
         save_model(tmp_path / "model.skops", model)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_penalty_that_is_a_function_is_not_saved(tmp_path):
+    estimator = LogDensityGradient(30, penalty=PENALTIES["ridge"], bandwidth=1.0)
+    model = ModeClustering(estimator).fit(X)
+    with pytest.raises(ModelError, match=r"modeseek\.penalties.*by its name"):
+        save_model(tmp_path / "model.skops", model)
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"no archive at all"])

@@ -101,6 +101,12 @@ def save_model(
     force : bool, default=True
         Replace a file that is there.
 
+    Raises
+    ------
+    ModelError
+        If the model holds what no loaded file may hold, such as a penalty that is a
+        function.
+
     See Also
     --------
     load_model
@@ -136,7 +142,12 @@ def save_model(
         "cofactors": [float(cofactor) for cofactor in cofactors],
     }
     content = io.BytesIO(skops.io.dumps(model, compression=zipfile.ZIP_DEFLATED))
-    _check_types("This model", _schema(zipfile.ZipFile(content)))
+    for kind in _named_types(_schema(zipfile.ZipFile(content))):
+        if not _is_known(kind):
+            raise ModelError(
+                f"The model holds {kind!r} and could not be loaded again: give a "
+                "penalty by its name, and remove what you have added."
+            )
     with zipfile.ZipFile(content, "a") as archive:
         archive.writestr(ABOUT, json.dumps(about, ensure_ascii=False))
     with replacing(path, force=force) as beside:
@@ -228,8 +239,12 @@ def _named_types(schema: Any) -> Iterator[str]:
 def _check_types(name: str, schema: Any) -> None:
     """Refuse types of other packages, before skops so much as imports one."""
     for kind in _named_types(schema):
-        if kind not in OWN_TYPES and kind.split(".")[0] not in KNOWN_PACKAGES:
+        if not _is_known(kind):
             raise _foreign(name, kind)
+
+
+def _is_known(kind: str) -> bool:
+    return kind in OWN_TYPES or kind.split(".")[0] in KNOWN_PACKAGES
 
 
 def _foreign(name: str, kind: str) -> ModelError:
