@@ -36,7 +36,8 @@ MODELS = {
     "level": ModeClustering(prominence=0.0),
     "l1": ModeClustering(LogDensityGradient(30, penalty="l1")),
     "common": ModeClustering(
-        LogDensityGradient(30, coefficients="separate", basis="common")
+        LogDensityGradient(30, coefficients="separate", basis="common"),
+        ascent="quasi_newton",
     ),
     "multitask": ModeClustering(
         LogDensityGradient(30, coefficients="multitask", similarity=np.eye(2))
