@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test soak lint format bench clean
 
 # The stamp files remember which requirements the environment was made for.
 $(BIN)/python:
@@ -22,6 +22,9 @@ demo: $(VENV)/.demo
 
 test: lint
 	$(BIN)/python -m pytest -q
+
+soak: $(VENV)/.test
+	$(BIN)/python -m pytest -q -m soak tests
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

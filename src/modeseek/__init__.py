@@ -1,8 +1,32 @@
 """Clustering by seeking the modes of the density, with nothing to tune."""
 
-from modeseek.cluster import ModeClustering
-from modeseek.gradient import LogDensityGradient
-from modeseek.kernel import KernelDensityGradient
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from modeseek.cluster import ModeClustering
+    from modeseek.gradient import LogDensityGradient
+    from modeseek.kernel import KernelDensityGradient
 
 __all__ = ["KernelDensityGradient", "LogDensityGradient", "ModeClustering"]
 __version__ = "0.1.0.dev0"
+
+#: Where the public names live. They are imported when they are first asked for, so
+#: that the command line answers before scikit-learn has been loaded.
+_HOMES = {
+    "KernelDensityGradient": "modeseek.kernel",
+    "LogDensityGradient": "modeseek.gradient",
+    "ModeClustering": "modeseek.cluster",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

@@ -27,7 +27,7 @@ from modeseek.frame import (
     standardized_frame,
     typical_distance,
 )
-from modeseek.losses import LOSSES, bregman_influence
+from modeseek.losses import LOSSES, Rule, bregman_influence
 from modeseek.model import (
     Curved,
     Model,
@@ -246,7 +246,7 @@ class LogDensityGradient(GradientEstimator):
     cv_results_: dict[str, NDArray[Any]]
     feature_relevance_: Floats
     moments_: Moments
-    _curved: Curved | None
+    _curvature: tuple[Floats, Floats, Floats] | None
 
     def __init__(
         self,
@@ -431,7 +431,10 @@ class LogDensityGradient(GradientEstimator):
         self.alpha_ = float(lam[0])
         self.gamma_ = float(lam[1]) if len(lam) > 1 else 0.0
         self.kept_ = model.kept
-        self._curved = model.curved
+        self._curvature = None
+        if model.curved is not None:
+            rule = model.curved.rule
+            self._curvature = (model.curved.A, rule.c, rule.widths)
         self.gaussian_base_ = model.base / frame.unit / frame.unit
         self.moments_ = model.moments
         self.cv_results_ = {}
@@ -495,14 +498,23 @@ class LogDensityGradient(GradientEstimator):
             return CommonField(C, widths, (self.coef_.T * frame.unit).T)
         return SeparateField(C, widths, self.coef_)
 
+    @property
+    def _curved(self) -> Curved | None:
+        """Loss and curvature; stored as arrays, so that the model can be saved."""
+        if self._curvature is None:
+            return None
+        A, c, widths = self._curvature
+        return Curved(Rule(LOSSES[self.loss], c, widths), A)
+
     def _influence(self, tops: Floats, bottoms: Floats) -> Influence:
         """Influence of rows on differences of height, in the frame."""
         field = self._field()
         assert isinstance(field, PotentialField | SeparateField | CommonField)
         moved = differences(field, tops, bottoms)
-        if self._curved is not None:
-            U = np.asarray(np.linalg.solve(self._curved.A, moved))
-            return bregman_influence(field, self._curved.rule, U)
+        curved = self._curved
+        if curved is not None:
+            U = np.asarray(np.linalg.solve(curved.A, moved))
+            return bregman_influence(field, curved.rule, U)
         choice = self._choice(len(field.widths))
         scales = task_scales(field.widths, choice.shared, choice.common)
         lam: float | Floats = self.alpha_

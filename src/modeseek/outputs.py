@@ -1,0 +1,154 @@
+"""Files that are written whole or not at all: beside their place, then renamed."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+#: Files begun and not yet in their place, for :func:`remove_unfinished`.
+_unfinished: set[Path] = set()
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str], *, force: bool = True) -> Iterator[Path]:
+    """Give a file to write beside its place; put it there when all went well.
+
+    Parameters
+    ----------
+    path : path-like
+        Where the file shall stand in the end.
+    force : bool, default=True
+        Replace a file that is there. If not, it is refused, before anything is
+        written and again at the end.
+
+    Yields
+    ------
+    Path
+        A file of the same folder and ending that does not exist yet. When the block
+        raises, it is removed and whatever stood at ``path`` is as it was. Links are
+        followed, and a device or a pipe is written to, not replaced.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from modeseek.outputs import replacing
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with replacing(Path(folder, "rows.csv")) as beside:
+    ...         _ = beside.write_text("a,b")
+    ...     Path(folder, "rows.csv").read_text()
+    'a,b'
+    """
+    place = Path(os.path.realpath(path))
+    if is_stream(place):
+        with place.open("wb") as stream, draining(stream) as spool:
+            yield spool
+        return
+    refuse_existing(place, force)
+    beside = place.with_name(f".{secrets.token_hex(6)}{place.suffix}")
+    _unfinished.add(beside)
+    try:
+        yield beside
+        refuse_existing(place, force)
+        if place.exists():
+            shutil.copymode(place, beside)
+        os.replace(beside, place)
+    finally:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+        _unfinished.discard(beside)
+
+
+def refuse_existing(path: Path, force: bool) -> None:
+    """Refuse what cannot be written, or must not: best before any work is done."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "is a folder", str(path))
+    if path.exists() and not force and not is_stream(path):
+        raise FileExistsError(errno.EEXIST, "exists already", str(path))
+    if not path.parent.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, "no such folder", str(path.parent))
+
+
+def is_stream(path: Path) -> bool:
+    """Whether something is there that is neither file nor folder."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+@contextmanager
+def spooled(stream: BinaryIO) -> Iterator[Path]:
+    """Give a file that holds what a stream has to say, for as long as the block runs.
+
+    Parameters
+    ----------
+    stream : binary file
+        Standard input or a pipe, which cannot be read twice.
+
+    Yields
+    ------
+    Path
+    """
+    with _temporary() as path:
+        with path.open("wb") as copy:
+            shutil.copyfileobj(stream, copy, 1 << 20)
+        yield path
+
+
+@contextmanager
+def draining(stream: BinaryIO) -> Iterator[Path]:
+    """Give a file to write that is copied to a stream when all went well.
+
+    Parameters
+    ----------
+    stream : binary file
+        Standard output or a pipe, in which nobody can seek.
+
+    Yields
+    ------
+    Path
+    """
+    with _temporary() as path:
+        yield path
+        with path.open("rb") as copy:
+            shutil.copyfileobj(copy, stream, 1 << 20)
+        stream.flush()
+
+
+@contextmanager
+def _temporary() -> Iterator[Path]:
+    handle, name = tempfile.mkstemp(prefix="modeseek-")
+    os.close(handle)
+    path = Path(name)
+    _unfinished.add(path)
+    try:
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
+        _unfinished.discard(path)
+
+
+def remove_unfinished() -> None:
+    """Remove what has been begun: for a process that ends without unwinding."""
+    for beside in list(_unfinished):
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+
+
+def beside_file(file: str, new: str) -> str:
+    """Name of a file beside another one, with a new ending; - is called table."""
+    path = Path("table" if file == "-" else file)
+    return str(path.with_name(path.name.removesuffix(ending(file)) + new))
+
+
+def ending(file: str) -> str:
+    """Ending of a file, with that of its compression."""
+    path = Path(file)
+    if path.suffix.lower() in (".gz", ".bz2"):
+        return path.with_suffix("").suffix + path.suffix
+    return path.suffix

@@ -1,0 +1,312 @@
+"""Models on disk, without pickle: skops files that hold nothing but known types.
+
+A model file is a skops file (a zip archive of arrays and a description) with one more
+member, ``modeseek.json``: the version of the format and what the model was fitted on.
+Before anything is made from it, the version is checked, and every type that the
+description names; a file with any other type is refused unread.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import warnings
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.model_selection import KFold
+from sklearn.utils.validation import check_is_fitted
+
+from modeseek.cluster import ModeClustering
+from modeseek.gradient import LogDensityGradient
+from modeseek.kernel import KernelDensityGradient
+from modeseek.messages import DataError
+from modeseek.moments import Moments
+from modeseek.outputs import replacing
+from modeseek.tree import MergeTree
+
+#: Version of the format. A file of a later one is refused, of an earlier one read.
+FORMAT = 1
+
+#: Member of the archive that says what the file is.
+ABOUT = "modeseek.json"
+
+#: What a model is made of; KFold is what ``cv`` may hold besides numbers.
+OWN_TYPES = frozenset(
+    f"{kind.__module__}.{kind.__qualname__}"
+    for kind in (
+        ModeClustering,
+        LogDensityGradient,
+        KernelDensityGradient,
+        MergeTree,
+        Moments,
+        KFold,
+    )
+)
+
+#: Packages whose other types skops may judge: those it knows to be harmless pass.
+KNOWN_PACKAGES = frozenset({"builtins", "numpy", "sklearn"})
+
+#: Members of skops' own description that name a type.
+CLASS, MODULE = "__class__", "__module__"
+
+
+class ModelError(DataError):
+    """A model file that cannot be used; says which, and why."""
+
+
+class SavedModel(NamedTuple):
+    """A model and what it was fitted on.
+
+    Attributes
+    ----------
+    model : ModeClustering
+    columns : tuple of str
+        Names of the features; empty if they have none.
+    cofactors : tuple of float
+        Each feature is ``arcsinh(x / cofactor)`` of its column, or the column itself
+        where the cofactor is 0.
+    """
+
+    model: ModeClustering
+    columns: tuple[str, ...] = ()
+    cofactors: tuple[float, ...] = ()
+
+
+def save_model(
+    path: str | os.PathLike[str],
+    model: ModeClustering,
+    *,
+    columns: Sequence[str] | None = None,
+    cofactors: Sequence[float] = (),
+    force: bool = True,
+) -> None:
+    """Save a fitted model.
+
+    Parameters
+    ----------
+    path : path-like
+        Usually ends in ``.skops``.
+    model : ModeClustering
+        Fitted.
+    columns : sequence of str, optional
+        Names of the features; by default ``feature_names_in_``, if there are any.
+    cofactors : sequence of float, optional
+        How features were made from columns, see :class:`SavedModel`.
+    force : bool, default=True
+        Replace a file that is there.
+
+    Raises
+    ------
+    ModelError
+        If the model holds what no loaded file may hold, such as a penalty that is a
+        function.
+
+    See Also
+    --------
+    load_model
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from modeseek import ModeClustering
+    >>> from modeseek.datasets import three_gaussians
+    >>> from modeseek.persist import load_model, save_model
+    >>> X, _ = three_gaussians().sample(300, random_state=0)
+    >>> model = ModeClustering().fit(X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(Path(folder, "toy.skops"), model, columns=["u", "v"])
+    ...     loaded = load_model(Path(folder, "toy.skops"))
+    >>> loaded.columns
+    ('u', 'v')
+    >>> bool((loaded.model.predict(X) == model.labels_).all())
+    True
+    """
+    import skops.io
+
+    from modeseek import __version__
+
+    check_is_fitted(model)
+    if columns is None:
+        columns = getattr(model, "feature_names_in_", ())
+    about = {
+        "format": FORMAT,
+        "modeseek": __version__,
+        "columns": [str(name) for name in columns],
+        "cofactors": [float(cofactor) for cofactor in cofactors],
+    }
+    content = io.BytesIO(skops.io.dumps(model, compression=zipfile.ZIP_DEFLATED))
+    for kind in _named_types(_schema(zipfile.ZipFile(content))):
+        if not _is_known(kind):
+            raise ModelError(
+                f"The model holds {kind!r} and could not be loaded again: give a "
+                "penalty by its name, and remove what you have added."
+            )
+    with zipfile.ZipFile(content, "a") as archive:
+        archive.writestr(ABOUT, json.dumps(about, ensure_ascii=False))
+    with replacing(path, force=force) as beside:
+        beside.write_bytes(content.getvalue())
+
+
+def load_model(path: str | os.PathLike[str]) -> SavedModel:
+    """Load a model that :func:`save_model` saved.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    SavedModel
+
+    Raises
+    ------
+    ModelError
+        If the file is broken, is of a later version, or holds any type that a model
+        is not made of. Nothing of it has been run then.
+    """
+    name, content = str(path), Path(path).read_bytes()
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            about = _about(name, archive)
+            schema = _schema(archive)
+    except ModelError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, OSError) as error:
+        raise ModelError(f"{name}: not a model saved by modeseek.") from error
+    except (NotImplementedError, RuntimeError, RecursionError, EOFError) as error:
+        raise ModelError(f"{name}: not a model saved by modeseek.") from error
+    _check_types(name, schema)
+    model = _load(name, content)
+    columns, cofactors = tuple(about["columns"]), tuple(about["cofactors"])
+    if len(columns) not in (0, model.n_features_in_):
+        raise ModelError(f"{name}: the model and its columns do not match.")
+    if len(cofactors) not in (0, model.n_features_in_):
+        raise ModelError(f"{name}: the model and its cofactors do not match.")
+    return SavedModel(model, columns, cofactors)
+
+
+def is_model(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is an archive, as models are and tables are not."""
+    return zipfile.is_zipfile(path)
+
+
+def _about(name: str, archive: zipfile.ZipFile) -> dict[str, Any]:
+    """What the file says of itself, checked."""
+    about = json.loads(archive.read(ABOUT))
+    if not isinstance(about, dict) or not isinstance(about.get("format"), int):
+        raise ModelError(f"{name}: not a model saved by modeseek.")
+    if about["format"] > FORMAT:
+        raise ModelError(
+            f"{name}: saved by modeseek {about.get('modeseek')} in version "
+            f"{about['format']} of the format, and this one reads up to {FORMAT}: "
+            "upgrade modeseek."
+        )
+    columns, cofactors = about.get("columns"), about.get("cofactors")
+    if not isinstance(columns, list) or not all(isinstance(c, str) for c in columns):
+        raise ModelError(f"{name}: its columns are not names.")
+    if not isinstance(cofactors, list) or not all(map(_is_cofactor, cofactors)):
+        raise ModelError(f"{name}: its cofactors are not positive numbers.")
+    return about
+
+
+def _is_cofactor(value: object) -> bool:
+    return isinstance(value, float) and 0.0 <= value < np.inf
+
+
+def _schema(archive: zipfile.ZipFile) -> Any:
+    return json.loads(archive.read("schema.json"))
+
+
+def _named_types(schema: Any) -> Iterator[str]:
+    """Yield every type and function that a description names, however deep."""
+    if isinstance(schema, dict):
+        if CLASS in schema or MODULE in schema:
+            yield f"{schema.get(MODULE)}.{schema.get(CLASS)}"
+        for part in schema.values():
+            yield from _named_types(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from _named_types(part)
+
+
+def _check_types(name: str, schema: Any) -> None:
+    """Refuse types of other packages, before skops so much as imports one."""
+    for kind in _named_types(schema):
+        if not _is_known(kind):
+            raise _foreign(name, kind)
+
+
+def _is_known(kind: str) -> bool:
+    return kind in OWN_TYPES or kind.split(".")[0] in KNOWN_PACKAGES
+
+
+def _foreign(name: str, kind: str) -> ModelError:
+    return ModelError(f"{name}: holds a {kind!r}, which no model is made of.")
+
+
+def _load(name: str, content: bytes) -> ModeClustering:
+    """Make the model, from a description whose packages are known."""
+    import skops.io
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # broken members warn before they raise
+            foreign = set(skops.io.get_untrusted_types(data=content)) - OWN_TYPES
+            if foreign:
+                raise _foreign(name, min(foreign))
+            model = skops.io.loads(content, trusted=sorted(OWN_TYPES))
+    except (ModelError, MemoryError):
+        raise
+    # A broken file meets skops and NumPy at any point of their work.
+    except Exception as error:
+        raise ModelError(
+            f"{name}: broken ({type(error).__name__}: {error})."
+        ) from error
+    if not isinstance(model, ModeClustering):
+        raise ModelError(f"{name}: holds a {type(model).__name__}, no ModeClustering.")
+    try:
+        check_is_fitted(model)
+        model.get_params()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of names that the array does not have
+            model.predict(model.cluster_centers_[:1])
+        whole = _is_whole(model)
+    except Exception as error:
+        raise ModelError(f"{name}: broken, its model cannot be used.") from error
+    if not whole:
+        raise ModelError(f"{name}: broken, parts of its model do not match.")
+    return model
+
+
+def _is_whole(model: ModeClustering) -> bool:
+    """Whether modes, rows, clusters and merges number each other rightly."""
+    tree, n_modes = model.merge_tree_, len(model.modes_)
+    merges = (n_modes - 1,)
+    numbered = (
+        (model.row_modes_, model.row_modes_.shape, n_modes),
+        (model.mode_labels_, (n_modes,), model.n_clusters_),
+        (model._tops, (model.n_clusters_,), n_modes),
+        (tree.child, merges, n_modes),
+        (tree.parent, merges, n_modes),
+    )
+    for numbers, shape, end in numbered:
+        if numbers.dtype.kind != "i" or numbers.shape != shape:
+            return False
+        if numbers.size and not 0 <= numbers.min() <= numbers.max() < end:
+            return False
+    heights = (tree.passes, tree.prominence, tree.std_error)
+    return (
+        len(tree.heights) == n_modes
+        and all(height.shape == merges for height in heights)
+        and len(np.unique(tree.child)) == n_modes - 1
+        and np.array_equal(model.labels_, model.mode_labels_[model.row_modes_])
+        and model.modes_.shape == (n_modes, model.n_features_in_)
+        and model.cluster_centers_.shape == (model.n_clusters_, model.n_features_in_)
+    )

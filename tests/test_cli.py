@@ -1,0 +1,560 @@
+"""The command line, as people meet it: in one process, and as a program of its own."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner
+
+from modeseek import LogDensityGradient, ModeClustering
+from modeseek.cli import BAD_DATA, BROKEN_PIPE, INTERNAL, INTERRUPTED, USAGE, app, run
+from modeseek.cytometry import write_fcs
+from modeseek.datasets import three_gaussians
+from modeseek.persist import load_model, save_model
+
+X, _ = three_gaussians().sample(200, random_state=0)
+PROGRAM = [sys.executable, "-m", "modeseek"]
+
+
+def write_csv(path, rows=X, header="u,v"):
+    np.savetxt(path, rows, delimiter=",", header=header, comments="", fmt="%.17g")
+    return path
+
+
+@pytest.fixture
+def rows(tmp_path):
+    return write_csv(tmp_path / "rows.csv")
+
+
+@pytest.fixture(scope="module")
+def reference():
+    """What the library itself says of the rows."""
+    return ModeClustering().fit(X)
+
+
+def read_csv(path):
+    return pa.csv.read_csv(path)
+
+
+def labels_of(table):
+    return np.array(table["cluster"].to_pylist())
+
+
+def files(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_cluster_writes_the_rows_with_their_clusters(rows, reference, capsys):
+    assert run(["cluster", str(rows)]) == 0
+    written = rows.with_name("rows.clusters.csv")
+    table = read_csv(written)
+    assert table.column_names == ["u", "v", "cluster"]
+    np.testing.assert_array_equal(table["u"], X[:, 0])
+    np.testing.assert_array_equal(labels_of(table), reference.labels_)
+    out, err = capsys.readouterr()
+    assert out.split()[:6] == ["cluster", "rows", "share", "prominence", "u", "v"]
+    sizes = np.bincount(reference.labels_)
+    printed = [line.split()[:2] for line in out.splitlines()[1:]]
+    assert printed == [[str(k), str(size)] for k, size in enumerate(sizes)]
+    assert err == f"modeseek: wrote {written}\n"
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "feather", "npy"])
+def test_every_format_gives_the_same_clusters(tmp_path, reference, kind):
+    path = tmp_path / f"rows.{kind}"
+    table = pa.table({"u": X[:, 0], "v": X[:, 1]})
+    if kind == "csv":
+        write_csv(path)
+    elif kind == "npy":
+        np.save(path, X)
+    elif kind == "parquet":
+        pa.parquet.write_table(table, path)
+    else:
+        pa.feather.write_feather(table, path)
+    assert run(["cluster", str(path), "--quiet"]) == 0
+    place = tmp_path / f"rows.clusters.{kind}"
+    if kind == "npy":
+        labels = np.load(place)[:, 2]
+    elif kind == "csv":
+        labels = labels_of(read_csv(place))
+    elif kind == "parquet":
+        labels = labels_of(pa.parquet.read_table(place))
+    else:
+        labels = labels_of(pa.feather.read_table(place))
+    np.testing.assert_array_equal(labels, reference.labels_)
+
+
+def test_cytometry_is_transformed_and_written_back_as_it_was(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    linear = np.sinh(X - X.min(axis=0)) * 150
+    scatter = rng.uniform(0, 1e5, size=(len(X), 1))
+    clock = np.arange(len(X))[:, None]
+    events = np.hstack([scatter, linear, clock]).astype(np.float32)
+    detectors = ["FSC-A", "B530-A", "R660-A", "Time"]
+    path = tmp_path / "cells.fcs"
+    write_fcs(path, events, detectors, ["FSC-A", "CD3", "CD8", "Time"], {"op": "me"})
+    assert run(["cluster", str(path), "--model", str(tmp_path / "cells.skops")]) == 0
+    err = capsys.readouterr().err
+    assert "not clustered by: Time (a clock)" in err
+    assert "cofactor 150" in err
+    import flowio
+
+    written = flowio.FlowData(tmp_path / "cells.clusters.fcs")
+    assert written.pnn_labels == [*detectors, "cluster"]
+    assert written.pns_labels == ["", "CD3", "CD8", "", ""]
+    assert written.text["op"] == "me"
+    back = written.as_array()
+    np.testing.assert_array_equal(back[:, :4], events)
+    features = np.column_stack(
+        [events[:, 0], np.arcsinh(events[:, 1:3].astype(float) / 150)]
+    )
+    expected = ModeClustering().fit(features).labels_
+    np.testing.assert_array_equal(back[:, 4], expected)
+    assert load_model(tmp_path / "cells.skops").cofactors == (0.0, 150.0, 150.0)
+    assert run(["predict", str(tmp_path / "cells.skops"), str(path), "--force"]) == 0
+    again = flowio.FlowData(tmp_path / "cells.clusters.fcs").as_array()
+    np.testing.assert_array_equal(again, back)
+
+
+def test_a_cofactor_can_be_given_for_any_table(tmp_path):
+    path = write_csv(tmp_path / "counts.csv", 5 * np.sinh(X))
+    assert run(["cluster", str(path), "--cofactor", "5", "-q"]) == 0
+    expected = ModeClustering().fit(np.arcsinh(5 * np.sinh(X) / 5)).labels_
+    labels = labels_of(read_csv(tmp_path / "counts.clusters.csv"))
+    np.testing.assert_array_equal(labels, expected)
+
+
+def test_a_model_predicts_what_it_was_fitted_to(rows, reference, tmp_path):
+    model, out = tmp_path / "toy.skops", tmp_path / "again.csv"
+    assert run(["cluster", str(rows), "--model", str(model), "-q"]) == 0
+    assert load_model(model).columns == ("u", "v")
+    # Columns go by name, wherever they stand.
+    swapped = write_csv(tmp_path / "swapped.csv", X[:, ::-1], "v,u")
+    assert run(["predict", str(model), str(swapped), "-o", str(out), "-q"]) == 0
+    np.testing.assert_array_equal(labels_of(read_csv(out)), reference.labels_)
+
+
+def test_a_model_of_the_library_predicts_too(tmp_path, capsys):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=["u", "v"])
+    quick = ModeClustering(LogDensityGradient(bandwidth=1.0, alpha=0.1)).fit(frame)
+    save_model(tmp_path / "toy.skops", quick)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    model, table = str(tmp_path / "toy.skops"), str(tmp_path / "rows.csv")
+    assert run(["predict", model, table]) == 0
+    assert "warning" not in capsys.readouterr().err
+    labels = labels_of(read_csv(tmp_path / "rows.clusters.csv"))
+    np.testing.assert_array_equal(labels, quick.labels_)
+
+
+@pytest.mark.parametrize("dropped", [False, True])
+def test_rows_with_missing_values_are_counted_and_said(
+    tmp_path, reference, capsys, dropped
+):
+    lines = write_csv(tmp_path / "rows.csv").read_text().splitlines()
+    gaps = [",1", "NA,2", "3,"]
+    (tmp_path / "rows.csv").write_text("\n".join([lines[0], *gaps, *lines[1:]]))
+    options = ["--drop-missing"] if dropped else []
+    assert run(["cluster", str(tmp_path / "rows.csv"), *options]) == 0
+    how = "left out" if dropped else "kept, with no cluster"
+    err = capsys.readouterr().err
+    assert f"3 of 203 rows have missing values and were {how}" in err
+    labels = labels_of(read_csv(tmp_path / "rows.clusters.csv"))
+    if dropped:
+        np.testing.assert_array_equal(labels, reference.labels_)
+    else:
+        assert labels[:3].tolist() == [None] * 3
+        np.testing.assert_array_equal(labels[3:].astype(int), reference.labels_)
+        text = (tmp_path / "rows.clusters.csv").read_text().splitlines()
+        assert text[1:4] == [",1,", "NA,2,", "3,,"]
+
+
+def test_columns_are_chosen(tmp_path, reference, capsys):
+    rng = np.random.default_rng(0)
+    noise = rng.standard_normal((len(X), 1))
+    table = np.hstack([noise, X])
+    path = write_csv(tmp_path / "rows.csv", table, 'noise,"u,1",v')
+    expected = reference.labels_
+    for options in (
+        ["--drop-columns", "noise"],
+        ["-c", "u,1", "-c", "v,noise", "--drop-columns", "noise"],
+    ):
+        assert run(["cluster", str(path), *options, "--force"]) == 0
+        labels = labels_of(read_csv(tmp_path / "rows.clusters.csv"))
+        np.testing.assert_array_equal(labels, expected)
+    capsys.readouterr()
+    assert run(["cluster", str(path), "-c", "w", "--force"]) == BAD_DATA
+    assert "no column 'w'; there are 'noise', 'u,1', 'v'" in capsys.readouterr().err
+
+
+def test_raw_takes_columns_in_their_unit(tmp_path):
+    stretched = X * [1.0, 50.0]
+    path = write_csv(tmp_path / "rows.csv", stretched)
+    assert run(["cluster", str(path), "--raw", "-q", "--seed", "3"]) == 0
+    estimator = LogDensityGradient(bandwidth="cv", random_state=3)
+    expected = ModeClustering(estimator, random_state=3).fit(stretched).labels_
+    labels = labels_of(read_csv(tmp_path / "rows.clusters.csv"))
+    np.testing.assert_array_equal(labels, expected)
+
+
+def test_levels_of_the_tree(rows, reference, tmp_path, capsys):
+    model, out = tmp_path / "toy.skops", tmp_path / "out.csv"
+    base = ["cluster", str(rows), "-o", str(out), "--force", "-q", "-m", str(model)]
+    assert run([*base, "--n-clusters", "2"]) == 0
+    expected = reference.cut(n_clusters=2)
+    np.testing.assert_array_equal(labels_of(read_csv(out)), expected)
+    # The level is the model's: predict keeps to it.
+    np.testing.assert_array_equal(load_model(model).model.predict(X), expected)
+    assert run([*base, "--prominence", "0"]) == 0
+    expected = reference.cut(prominence=0.0)
+    np.testing.assert_array_equal(labels_of(read_csv(out)), expected)
+    assert run([*base, "--prominence", "100"]) == 0
+    assert set(labels_of(read_csv(out))) == {0}
+    assert run([*base, "--n-clusters", "1"]) == 0
+    assert set(labels_of(read_csv(out))) == {0}
+    capsys.readouterr()
+    assert run([*base, "--n-clusters", "999"]) == BAD_DATA
+    assert "n_clusters must be from 1 to" in capsys.readouterr().err
+
+
+def test_larger_files_are_fitted_on_some_rows_and_labelled_whole(
+    tmp_path, capsys, monkeypatch
+):
+    many, _ = three_gaussians().sample(3000, random_state=0)
+    path = write_csv(tmp_path / "rows.csv", many)
+    base = ["cluster", str(path), "--max-rows", "400", "--raw"]
+    assert run(base) == 0
+    assert "fitted on 400 of 3,000 rows, drawn at random" in capsys.readouterr().err
+    place = tmp_path / "rows.clusters.csv"
+    labels = labels_of(read_csv(place))
+    assert len(labels) == 3000
+    first = place.read_bytes()
+    # The draw is of the seed, not of the batches.
+    monkeypatch.setattr("modeseek.tables.BATCH_ROWS", 100)
+    monkeypatch.setattr("modeseek.streaming.BATCH_ROWS", 100)
+    assert run([*base, "--force", "-q"]) == 0
+    assert place.read_bytes() == first
+    assert run([*base, "--force", "-q", "--seed", "1"]) == 0
+    assert place.read_bytes() != first
+
+
+def test_what_does_not_fit_in_memory_is_drawn_from(monkeypatch, rows, capsys):
+    monkeypatch.setattr("modeseek.streaming.free_memory", lambda: 0)
+    monkeypatch.setattr("modeseek.streaming.BATCH_ROWS", 50)
+    assert run(["cluster", str(rows), "--raw"]) == 0
+    assert "fitted on 50 of 200 rows, drawn at random" in capsys.readouterr().err
+
+
+def test_threads_do_not_matter(rows):
+    place = rows.with_name("rows.clusters.csv")
+    assert run(["cluster", str(rows), "-q", "-j", "1"]) == 0
+    one = place.read_bytes()
+    assert run(["cluster", str(rows), "-q", "-j", "2", "--force"]) == 0
+    assert place.read_bytes() == one
+
+
+def test_tree_prints_every_mode_below_its_parent(rows, reference, tmp_path, capsys):
+    assert run(["tree", str(rows)]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("cluster")
+    heads = [line for line in out.splitlines() if "cluster" in line or "merged" in line]
+    assert len(heads) == len(reference.modes_)
+    assert sum("cluster" in line for line in heads) == reference.n_clusters_
+    assert "highest" in heads[0]
+    model = tmp_path / "toy.skops"
+    save_model(model, reference, columns=["u", "v"])
+    assert run(["tree", str(model)]) == 0
+    assert capsys.readouterr().out == out
+    assert run(["tree", str(model), "--n-clusters", "1"]) == 0
+    assert capsys.readouterr().out.count("cluster ") == 1
+
+
+def test_report_writes_a_page(rows, tmp_path, capsys):
+    if find_spec("modeseek.report") is None:
+        pytest.skip("modeseek.report is not there yet")
+    pytest.importorskip("plotly")
+    assert run(["report", str(rows)]) == 0
+    assert "wrote" in capsys.readouterr().err
+    page = (tmp_path / "rows.html").read_text("utf-8")
+    assert "rows.csv" in page
+    assert run(["report", str(rows)]) == USAGE
+    model = str(tmp_path / "toy.skops")
+    assert run(["cluster", str(rows), "-m", model, "-q"]) == 0
+    assert run(["report", str(rows), "-m", model, "--force", "-q"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["clusterr"], USAGE, "No such command 'clusterr'"),
+        (["cluster"], USAGE, "Missing argument"),
+        (["cluster", "{rows}", "--what"], USAGE, "No such option"),
+        (["cluster", "{rows}", "--seed", "-1"], USAGE, "--seed"),
+        (["cluster", "{rows}", "--seed", "x"], USAGE, "--seed"),
+        (["cluster", "{rows}", "--prominence", "nan"], USAGE, "--prominence"),
+        (["cluster", "{rows}", "--cofactor", "inf"], USAGE, "a finite number"),
+        (["cluster", "{rows}", "--jobs", "0"], USAGE, "--jobs must not be 0"),
+        (["cluster", "{rows}", "--delimiter", ",,"], USAGE, "--delimiter"),
+        (["cluster", "{rows}", "--cluster-column", " "], USAGE, "--cluster-column"),
+        (["cluster", "{rows}", "--cluster-column", "u"], USAGE, "a column 'u' already"),
+        (
+            ["cluster", "{rows}", "--prominence", "1", "--n-clusters", "2"],
+            USAGE,
+            "either --prominence or --n-clusters",
+        ),
+        (["cluster", "{rows}", "-o", "{rows}"], USAGE, "exists already: --force"),
+        (["cluster", "{rows}", "-m", "{rows}"], USAGE, "exists already: --force"),
+        (["cluster", "{folder}/no.csv"], BAD_DATA, "no.csv: No such file"),
+        (["cluster", "{folder}"], BAD_DATA, "Is a directory"),
+        (["cluster", "{rows}", "-o", "{folder}/no/x.csv"], BAD_DATA, "no such folder"),
+        (["predict", "{rows}", "{rows}"], BAD_DATA, "not a model saved by modeseek"),
+        (["tree", "{folder}/no.csv"], BAD_DATA, "no.csv: No such file"),
+    ],
+)
+def test_errors_are_one_line(rows, tmp_path, capsys, arguments, code, message):
+    before = files(tmp_path)
+    given = [a.format(rows=rows, folder=tmp_path) for a in arguments]
+    assert run(given) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err
+    assert err.count("\n") == 1
+    assert err.startswith("modeseek: ")
+    assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("u,v\n1,2\n", "1 of 1 rows have no missing value, and clustering needs two"),
+        ("u,v\n1,\n2,\n,3\n", "0 of 3 rows have no missing value"),
+        ("u,v\n1,2\n3,x4\n5,6\n", "row 2, column 'v': 'x4' is not a number"),
+        ("u,v\n1,2\n3,1e305\n", "rows.csv: X has values up to 1e+305"),
+        ("u\n\x1b[2J\n", "no column of numbers"),
+        ("u\x1b[2J,u\x1b[2J\n1,2\n", r"called 'u\x1b[2J'"),
+    ],
+)
+def test_bad_data_is_one_line_and_writes_nothing(tmp_path, capsys, text, message):
+    (tmp_path / "rows.csv").write_text(text)
+    model = str(tmp_path / "model.skops")
+    assert run(["cluster", str(tmp_path / "rows.csv"), "-q", "-m", model]) == BAD_DATA
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1
+    assert "\x1b" not in err
+    assert files(tmp_path) == ["rows.csv"]
+
+
+def test_a_failure_while_writing_leaves_what_was_there(rows, tmp_path, monkeypatch):
+    place = tmp_path / "rows.clusters.csv"
+    place.write_text("precious")
+    before = files(tmp_path)
+
+    def fail(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("modeseek.sinks.csv_lines", fail)
+    model = str(tmp_path / "model.skops")
+    assert run(["cluster", str(rows), "--force", "-m", model]) == BAD_DATA
+    assert place.read_text() == "precious"
+    assert files(tmp_path) == before
+
+
+def test_a_model_without_the_columns_of_a_table_is_refused(rows, tmp_path, capsys):
+    model = str(tmp_path / "toy.skops")
+    assert run(["cluster", str(rows), "-m", model, "-q", "--raw"]) == 0
+    other = write_csv(tmp_path / "other.csv", X, "u,w")
+    assert run(["predict", model, str(other)]) == BAD_DATA
+    assert "no column 'v', which the model needs" in capsys.readouterr().err
+    assert not (tmp_path / "other.clusters.csv").exists()
+
+
+def test_warnings_are_one_line(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(
+        "modeseek.cluster.ModeClustering._store_climb",
+        lambda self, arrived: __import__("warnings").warn(
+            "still\nmoving", stacklevel=2
+        ),
+    )
+    path = write_csv(tmp_path / "rows.csv")
+    assert run(["cluster", str(path), "-q", "--raw"]) == 0
+    assert capsys.readouterr().err == "modeseek: warning: still moving\n"
+
+
+def test_a_fault_of_the_program_is_one_line_too(rows, capsys, monkeypatch):
+    def fail(*args, **kwargs):
+        raise KeyError("lost")
+
+    monkeypatch.setattr("modeseek.cluster.ModeClustering.fit", fail)
+    assert run(["cluster", str(rows)]) == INTERNAL
+    err = capsys.readouterr().err
+    assert "please report it (KeyError: 'lost')" in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("package", "command", "said"),
+    [
+        ("pyarrow", "cluster", "this needs pyarrow: pip install 'modeseek[cli]'"),
+        ("rich", "tree", "this needs rich.console: pip install 'modeseek[cli]'"),
+        ("typer", "cluster", "needs typer: pip install 'modeseek[cli]'"),
+    ],
+)
+def test_a_missing_extra_is_named(rows, package, command, said):
+    code = (
+        f"import sys; sys.modules[{package!r}] = None; "
+        f"sys.argv = ['modeseek', {command!r}, {str(rows)!r}]; "
+        "from modeseek.__main__ import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == BAD_DATA
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "command", [[], ["cluster"], ["predict"], ["tree"], ["report"]]
+)
+def test_help_has_examples(command):
+    result = CliRunner().invoke(app, [*command, "--help"])
+    assert result.exit_code == 0
+    assert "Examples" in result.output
+    assert f"modeseek {' '.join(command)}".strip() in result.output
+
+
+def test_no_command_is_help_and_version_is_the_version(capsys):
+    assert run([]) == 0
+    assert "Usage" in capsys.readouterr().out
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("modeseek 0.")
+
+
+def test_standard_input_and_output(monkeypatch, capsys, reference, rows):
+    content = rows.read_bytes()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+    assert run(["cluster", "-"]) == 0
+    out, err = capsys.readouterr()
+    np.testing.assert_array_equal(
+        labels_of(read_csv(io.BytesIO(out.encode()))), reference.labels_
+    )
+    assert "prominence" in err  # the table of clusters makes room for the rows
+
+
+def test_programs_can_be_piped_together(tmp_path, reference):
+    pa.parquet.write_table(
+        pa.table({"u": X[:, 0], "v": X[:, 1]}), tmp_path / "rows.parquet"
+    )
+    model = str(tmp_path / "toy.skops")
+    first = subprocess.run(
+        [*PROGRAM, "cluster", "-", "-m", model, "--cluster-column", "was", "-q"],
+        input=(tmp_path / "rows.parquet").read_bytes(),
+        capture_output=True,
+        check=True,
+    )
+    assert first.stderr == b""
+    second = subprocess.run(
+        [*PROGRAM, "predict", model, "-", "--format", "csv"],
+        input=first.stdout,
+        capture_output=True,
+        check=True,
+    )
+    table = read_csv(io.BytesIO(second.stdout))
+    assert table.column_names == ["u", "v", "was", "cluster"]
+    np.testing.assert_array_equal(labels_of(table), reference.labels_)
+    np.testing.assert_array_equal(table["was"], reference.labels_)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs named pipes")
+def test_a_named_pipe_is_a_file(tmp_path, reference):
+    pipe = tmp_path / "rows"
+    os.mkfifo(pipe)
+    program = subprocess.Popen(
+        [*PROGRAM, "cluster", str(pipe), "-o", "-", "-q"], stdout=subprocess.PIPE
+    )
+    write_csv(tmp_path / "rows.csv")
+    pipe.write_bytes((tmp_path / "rows.csv").read_bytes())
+    out, _ = program.communicate()
+    assert program.returncode == 0
+    np.testing.assert_array_equal(
+        labels_of(read_csv(io.BytesIO(out))), reference.labels_
+    )
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs pipes that break")
+def test_a_reader_that_leaves_is_no_error_to_speak_of(tmp_path):
+    path = tmp_path / "rows.npy"
+    np.save(path, np.tile(X, (200, 1)))
+    program = subprocess.Popen(
+        [*PROGRAM, "cluster", str(path), "--raw", "-o", "-", "-q", "--max-rows", "99"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    program.stdout.close()
+    err = program.stderr.read()
+    program.stderr.close()
+    assert program.wait() == BROKEN_PIPE
+    assert err == b""
+
+
+def started(arguments, folder):
+    """Start a program on rows that keep it busy; wait until it writes or works."""
+    rng = np.random.default_rng(0)
+    np.save(folder / "big.npy", rng.standard_normal((400_000, 8)))
+    return subprocess.Popen(
+        [*PROGRAM, *arguments],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("pause", [0.5, 4.0])
+def test_ctrl_c_is_one_line_and_leaves_nothing(tmp_path, pause):
+    program = started(["cluster", "big.npy", "-q", "-m", "big.skops"], tmp_path)
+    time.sleep(pause)
+    assert program.poll() is None
+    program.send_signal(signal.SIGINT)
+    _, err = program.communicate(timeout=60)
+    assert program.returncode == INTERRUPTED
+    assert err == "modeseek: interrupted\n"
+    assert files(tmp_path) == ["big.npy"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_ctrl_c_while_writing_leaves_nothing(tmp_path):
+    program = started(
+        ["cluster", "big.npy", "-q", "--raw", "--max-rows", "300"], tmp_path
+    )
+    deadline = time.monotonic() + 60
+    while not any(name.startswith(".") for name in files(tmp_path)):
+        assert program.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    program.send_signal(signal.SIGINT)
+    _, err = program.communicate(timeout=60)
+    assert program.returncode == INTERRUPTED
+    assert err == "modeseek: interrupted\n"
+    assert files(tmp_path) == ["big.npy"]
+
+
+def test_shell_completion_knows_the_commands():
+    shell = {"_MODESEEK_COMPLETE": "complete_bash", "COMP_CWORD": "1"}
+    done = subprocess.run(
+        PROGRAM,
+        env={**os.environ, **shell, "COMP_WORDS": "modeseek cl"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.split() == ["cluster"]

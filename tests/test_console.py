@@ -1,0 +1,86 @@
+"""Progress is shown on a terminal, after a while, and nowhere else."""
+
+import io
+import time
+
+import numpy as np
+
+from modeseek import LogDensityGradient, ModeClustering
+from modeseek import console as module
+from modeseek.console import cluster_table, merge_tree, progress, show, stages
+from modeseek.datasets import three_gaussians
+from modeseek.messages import one_line
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def make_terminal(monkeypatch):
+    """Standard error as a terminal; pytest would undo it between setup and test."""
+    stream = Terminal()
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(module, "PATIENCE", 0.0)
+    return stream
+
+
+def wait_for(stream, text):
+    deadline = time.monotonic() + 30
+    while text not in stream.getvalue() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert text in stream.getvalue()
+
+
+def test_a_terminal_sees_a_bar(monkeypatch):
+    terminal = make_terminal(monkeypatch)
+    with progress("reading [rows]", 10) as tick:
+        tick(5)
+        wait_for(terminal, "50 %")
+        assert "reading [rows]" in terminal.getvalue()
+    with progress("counting") as tick:
+        tick(1234)
+        wait_for(terminal, "1,234 rows")
+
+
+def test_a_terminal_sees_stages(monkeypatch):
+    terminal = make_terminal(monkeypatch)
+    with stages() as stage:
+        stage("climbing", 0.25)
+        wait_for(terminal, "25 %")
+        assert "climbing" in terminal.getvalue()
+
+
+def test_what_is_done_soon_shows_no_bar(monkeypatch):
+    terminal = make_terminal(monkeypatch)
+    monkeypatch.setattr(module, "PATIENCE", 60.0)
+    with progress("reading", 10) as tick:
+        tick(10)
+    assert "reading" not in terminal.getvalue()
+
+
+def test_a_pipe_sees_nothing(monkeypatch, capsys):
+    monkeypatch.setattr(module, "PATIENCE", 0.0)
+    with progress("reading", 10) as tick, stages() as stage:
+        tick(5)
+        stage("climbing", 0.5)
+        time.sleep(0.2)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_names_are_text_and_not_markup(capsys):
+    X, _ = three_gaussians().sample(100, random_state=0)
+    model = ModeClustering(LogDensityGradient(bandwidth=1.0, alpha=0.1)).fit(X)
+    names = ["[red]u[/red]", "v\x1b[2J\n"]
+    sizes = np.bincount(model.labels_)
+    show(cluster_table(model, sizes, names, model.cluster_centers_))
+    show(merge_tree(model, names, model.modes_))
+    out = capsys.readouterr().out
+    assert out.count("[red]u[/red]") == 1 + len(model.modes_)
+    assert "\x1b" not in out
+    assert r"v\x1b[2J" in out
+
+
+def test_one_line_is_one_line():
+    assert one_line("a\n b\tc\x00d") == "a b c\\x00d"
