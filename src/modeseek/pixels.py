@@ -21,8 +21,14 @@ from modeseek.sampling import Integers
 #: Values looked at to find the tick of a picture.
 TICK_VALUES = 100_000
 
+#: A picture with fewer distinct values than this has flat colours.
+FEWEST_LEVELS = 16
+
 #: Centres a square root of a pixel: 81 x 121 pixels get 11 x 16, as in the paper.
 CENTER_DENSITY = 1.77
+
+#: Centres of a tiny picture, if it has so many pixels.
+FEWEST_CENTERS = 8
 
 #: Pixels of the whole picture that are looked at together.
 SLAB_PIXELS = 1 << 16
@@ -62,6 +68,9 @@ def reduce_blocks(image: NDArray[np.generic], side: int) -> Floats:
 def find_tick(image: NDArray[np.generic]) -> float:
     """Step between the values of a picture; 0 if they do not repeat.
 
+    A picture of a few flat colours is drawn, not rounded: its steps are its contrast, and
+    a 255th of its range stands for the tick.
+
     Parameters
     ----------
     image : ndarray
@@ -75,7 +84,10 @@ def find_tick(image: NDArray[np.generic]) -> float:
     distinct = np.unique(values).astype(np.float64)
     if not 1 < distinct.size < 0.5 * values.size:
         return 0.0
-    return float(np.diff(distinct).min())
+    step = float(np.diff(distinct).min())
+    if distinct.size < FEWEST_LEVELS:
+        return min(step, float(distinct[-1] - distinct[0]) / 255.0)
+    return step
 
 
 def spread_ties(
@@ -118,7 +130,8 @@ def draw_grid_centers(space: tuple[int, ...], rng: np.random.Generator) -> Integ
     """Draw a pixel from every cell of a coarse grid.
 
     There are as many cells as the square root of the number of pixels, times
-    ``CENTER_DENSITY``, and no more than half the pixels; cells are about square.
+    ``CENTER_DENSITY``, and no more than half the pixels unless these are very few;
+    cells are about square.
 
     Parameters
     ----------
@@ -131,7 +144,7 @@ def draw_grid_centers(space: tuple[int, ...], rng: np.random.Generator) -> Integ
         Flat numbers of pixels.
     """
     n = int(np.prod(space))
-    wanted = max(1.0, min(CENTER_DENSITY * np.sqrt(n), n / 2))
+    wanted = max(min(n, FEWEST_CENTERS), min(CENTER_DENSITY * np.sqrt(n), n / 2))
     side = (n / wanted) ** (1.0 / len(space))
     edges = []
     for length in space:
