@@ -68,8 +68,8 @@ def reduce_blocks(image: NDArray[np.generic], side: int) -> Floats:
 def find_tick(image: NDArray[np.generic]) -> float:
     """Step between the values of a picture; 0 if they do not repeat.
 
-    A picture of a few flat colours is drawn, not rounded: its steps are its contrast, and
-    a 255th of its range stands for the tick.
+    A picture of a few flat colours is drawn, not rounded: its steps are its contrast,
+    and a 255th of its range stands for the tick.
 
     Parameters
     ----------
