@@ -7,8 +7,8 @@ The table: every image of ``paper/bsds500_{test,val}_81x121.npz``, the adjusted 
 index against each of its human segmentations, the mean of these for the image, then
 mean and standard error over images. All methods run on the same images in one run, with
 their defaults. The Gaussian mean shift has kernels on a draw of pixels and two widths
-chosen by likelihood; every pixel climbs. The paper's setting is another cut of the
-model of our default, so its seconds are those of the cut alone.
+chosen by likelihood; every second pixel each way climbs. The paper's setting is another
+cut of the model of our default, so its seconds are those of the cut alone.
 
 Speed: ``segment`` against scikit-image's ``quickshift``, both with their defaults, on
 the six pictures of ``images/``, in turn; and a picture of 12 megapixels with its peak
@@ -37,10 +37,13 @@ from skimage.segmentation import felzenszwalb, find_boundaries, quickshift, slic
 from skimage.transform import resize
 from sklearn.metrics import adjusted_rand_score
 
-from modeseek import KernelDensityGradient, ModeClustering, image
+from modeseek import KernelDensityGradient, image
+from modeseek.ascent import climb, fixed_point
+from modeseek.blocks import map_blocks
+from modeseek.modes import assign_modes, find_modes
 
 #: Pixels that carry a kernel of the Gaussian mean shift.
-MEAN_SHIFT_KERNELS = 300
+MEAN_SHIFT_KERNELS = 500
 
 #: Its widths, in standard deviations of colour and of position.
 MEAN_SHIFT_WIDTHS = 2.0 ** np.arange(-4.0, 1.5)
@@ -60,9 +63,22 @@ def gaussian_mean_shift(picture: np.ndarray) -> np.ndarray:
     )
     pairs = [(c, s) for c in MEAN_SHIFT_WIDTHS for s in MEAN_SHIFT_WIDTHS]
     estimator = KernelDensityGradient(np.array([[c] * 3 + [s] * 2 for c, s in pairs]))
-    model = ModeClustering(estimator, prominence=0.0, tol=1e-2)
     drawn = rng.choice(len(rows), min(MEAN_SHIFT_KERNELS, len(rows)), replace=False)
-    return model.fit(rows[drawn]).predict(rows).reshape(picture.shape[:2])
+    grid = rows.reshape(*picture.shape[:2], -1)[::2, ::2]
+    estimator.fit(rows[drawn])
+    field = estimator._field()
+
+    def arrive(Z: np.ndarray) -> np.ndarray:
+        def block(some: slice) -> np.ndarray:
+            return climb(field, Z[some], fixed_point(), tol=1e-2, max_iter=500).points
+
+        return np.concatenate(list(map_blocks(block, len(Z), size=500)))
+
+    # No ModeClustering: its merge tree over so many modes takes most of the time.
+    ends = arrive(estimator._frame().enter(grid.reshape(-1, grid.shape[-1])))
+    labels = assign_modes(field, ends, find_modes(field, ends), arrive)
+    whole = labels.reshape(grid.shape[:2]).repeat(2, axis=0).repeat(2, axis=1)
+    return whole[: picture.shape[0], : picture.shape[1]]
 
 
 @functools.lru_cache(maxsize=1)

@@ -1,5 +1,10 @@
 """Pictures: truth is drawn, found by brute force, or that of scikit-image."""
 
+import re
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy import ndimage
@@ -139,11 +144,13 @@ def test_a_large_volume_is_reduced():
     assert (model.segment() == truth).mean() > 0.99
 
 
-def test_boolean_pictures():
+@pytest.mark.parametrize("max_pixels", [None, 400])
+def test_boolean_pictures(max_pixels):
     truth = drawn()[1]
     picture = truth.astype(bool)
-    np.testing.assert_array_equal(image.segment(picture, channel_axis=None), truth)
-    smoothed = image.smooth(picture, channel_axis=None)
+    options = {"channel_axis": None, "max_pixels": max_pixels}
+    np.testing.assert_array_equal(image.segment(picture, **options), truth)
+    smoothed = image.smooth(picture, **options)
     assert smoothed.dtype == bool
     np.testing.assert_array_equal(smoothed, picture)
 
@@ -241,6 +248,7 @@ def test_more_contrast_between_the_same_shapes_changes_nothing():
         (np.full((4, 4, 3), np.inf), {}, "infinite"),
         (np.full((4, 4, 3), 2.0), {}, "between 0 and 1"),
         (np.zeros((4, 4, 5)), {"convert2lab": True}, "three channels"),
+        (np.zeros((4, 4, 3), np.int64), {}, "uint8"),
         (np.zeros((4, 4, 3)), {"max_pixels": 3}, "max_pixels"),
         (np.zeros((4, 4, 3)), {"n_jobs": 0}, "n_jobs"),
     ],
@@ -255,6 +263,11 @@ def test_bad_pictures_are_refused(call, picture, options, message):
 def test_what_is_no_picture_is_refused(picture):
     with pytest.raises(TypeError, match=r"must be an array|must hold numbers"):
         image.segment(picture)
+
+
+def test_an_option_that_does_not_exist_is_refused():
+    with pytest.raises(TypeError, match="sigma"):
+        image.segment(drawn()[0], sigma=1.0)
 
 
 def test_a_path_is_told_how_to_be_read(tmp_path):
@@ -347,12 +360,12 @@ def test_block_sides(space, most, side):
 
 def test_ticks_are_found():
     rng = np.random.default_rng(0)
-    levels = rng.integers(0, 256, 10_000)
+    levels = rng.integers(0, 256, (5000, 2))
     assert find_tick(levels.astype(np.uint8)) == 1.0
     assert find_tick(levels / 255.0) == pytest.approx(1 / 255)
     assert find_tick(levels.astype(np.uint16) * 257) == 257.0
-    assert find_tick(rng.normal(size=10_000)) == 0.0
-    assert find_tick(np.repeat([0.0, 100.0], 50)) == pytest.approx(100 / 255)
+    assert find_tick(rng.normal(size=(5000, 2))) == 0.0
+    assert find_tick(np.repeat([0.0, 100.0], 50)[:, None]) == pytest.approx(100 / 255)
 
 
 def test_spread_values_round_to_what_they_were_and_have_no_ties():
@@ -517,3 +530,24 @@ def test_joined_borders_add():
 
 def test_following_reaches_the_last():
     np.testing.assert_array_equal(follow(np.array([1, 2, 2, 0])), [2, 2, 2, 2])
+
+
+# Around it
+
+
+def test_without_scikit_image_the_error_names_the_extra():
+    code = "import sys; sys.modules['skimage'] = None; import modeseek.image"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.returncode == 1
+    assert "pip install 'modeseek[image]'" in run.stderr
+
+
+GUIDE = Path(__file__).resolve().parent.parent / "docs" / "images.md"
+
+
+@pytest.mark.parametrize(
+    "block",
+    re.findall(r"```python\n(.*?)```", GUIDE.read_text("utf-8"), flags=re.DOTALL),
+)
+def test_every_python_block_of_the_guide_runs(block):
+    exec(compile(block, "images.md", "exec"), {})

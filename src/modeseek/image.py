@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -250,6 +250,17 @@ class ImageModel:
         return np.asarray(region[into][pieces])
 
 
+class FitOptions(TypedDict, total=False):
+    """What :func:`segment` and :func:`smooth` hand on to :func:`fit`."""
+
+    channel_axis: int | None
+    convert2lab: bool | None
+    max_pixels: int | None
+    random_state: int | np.random.RandomState | None
+    n_jobs: int | None
+    progress: bool | Report | None
+
+
 def fit(
     image: ArrayLike,
     *,
@@ -404,12 +415,7 @@ def segment(
     contrast: float = CONTRAST,
     n_segments: int | None = None,
     min_size: str | int = "auto",
-    channel_axis: int | None = -1,
-    convert2lab: bool | None = None,
-    max_pixels: int | None = 10_000,
-    random_state: int | np.random.RandomState | None = 0,
-    n_jobs: int | None = None,
-    progress: bool | Report | None = None,
+    **options: Unpack[FitOptions],
 ) -> Integers:
     """Segment a picture by the modes that its pixels climb to.
 
@@ -436,18 +442,9 @@ def segment(
         ``"auto"`` is 0.2 % of the pixels, 0 joins none. With ``contrast=0`` as well,
         segments are the basins of the modes, connected or not; with ``prominence=0``
         too, the paper's.
-    channel_axis : int or None, default=-1
-        Axis of the channels; None for a grey picture.
-    convert2lab : bool, optional
-        Whether to compare colours in Lab. None does so where there are three channels.
-    max_pixels : int or None, default=10_000
-        Number of blocks that a larger picture is reduced to, see :func:`fit`.
-    random_state : int, RandomState instance or None, default=0
-        Seed of centres, folds and the spreading of ties.
-    n_jobs : int or None, default=None
-        Threads; None and -1 use every core. The result does not depend on it.
-    progress : bool, callable or None, default=None
-        Show progress on standard error, see :func:`fit`.
+    **options
+        ``channel_axis``, ``convert2lab``, ``max_pixels``, ``random_state``, ``n_jobs``
+        and ``progress``, see :func:`fit`; ``channel_axis=None`` for a grey picture.
 
     Returns
     -------
@@ -463,16 +460,7 @@ def segment(
     >>> np.bincount(image.segment(picture).ravel())
     array([500, 100])
     """
-    model = fit(
-        image,
-        channel_axis=channel_axis,
-        convert2lab=convert2lab,
-        max_pixels=max_pixels,
-        random_state=random_state,
-        n_jobs=n_jobs,
-        progress=progress,
-    )
-    return model.segment(
+    return fit(image, **options).segment(
         prominence=prominence,
         contrast=contrast,
         n_segments=n_segments,
@@ -484,12 +472,7 @@ def smooth(
     image: ArrayLike,
     *,
     prominence: float = 0.0,
-    channel_axis: int | None = -1,
-    convert2lab: bool | None = None,
-    max_pixels: int | None = 10_000,
-    random_state: int | np.random.RandomState | None = 0,
-    n_jobs: int | None = None,
-    progress: bool | Report | None = None,
+    **options: Unpack[FitOptions],
 ) -> NDArray[Any]:
     """Smooth a picture and keep its edges: every pixel in the colour of its mode.
 
@@ -502,18 +485,9 @@ def smooth(
         floats. Float RGB lies between 0 and 1.
     prominence : float, default=0
         Merge modes of a smaller prominence first; 0 keeps every mode.
-    channel_axis : int or None, default=-1
-        Axis of the channels; None for a grey picture.
-    convert2lab : bool, optional
-        Whether to compare colours in Lab. None does so where there are three channels.
-    max_pixels : int or None, default=10_000
-        Number of blocks that a larger picture is reduced to, see :func:`fit`.
-    random_state : int, RandomState instance or None, default=0
-        Seed of centres, folds and the spreading of ties.
-    n_jobs : int or None, default=None
-        Threads; None and -1 use every core. The result does not depend on it.
-    progress : bool, callable or None, default=None
-        Show progress on standard error, see :func:`fit`.
+    **options
+        ``channel_axis``, ``convert2lab``, ``max_pixels``, ``random_state``, ``n_jobs``
+        and ``progress``, see :func:`fit`; ``channel_axis=None`` for a grey picture.
 
     Returns
     -------
@@ -529,16 +503,7 @@ def smooth(
     >>> smoothed.shape, smoothed.dtype
     ((64, 64, 3), dtype('uint8'))
     """
-    model = fit(
-        image,
-        channel_axis=channel_axis,
-        convert2lab=convert2lab,
-        max_pixels=max_pixels,
-        random_state=random_state,
-        n_jobs=n_jobs,
-        progress=progress,
-    )
-    return model.smooth(prominence)
+    return fit(image, **options).smooth(prominence)
 
 
 def _check_picture(
@@ -559,6 +524,12 @@ def _check_picture(
     lab = _use_lab(values.shape, channel_axis, convert2lab)
     if array.dtype.kind == "f":
         _check_floats(array, lab)
+    elif lab and array.dtype not in (np.bool_, np.uint8, np.uint16):
+        raise ValueError(
+            f"image has dtype {array.dtype}, whose range says nothing about colours. "
+            "Give RGB as uint8, uint16 or floats between 0 and 1, or "
+            "convert2lab=False."
+        )
     return Picture(values, _make_palette(array, lab), channel_axis)
 
 

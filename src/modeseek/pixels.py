@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,7 @@ def block_size(space: tuple[int, ...], most: int | None) -> int:
     if most is None:
         return 1
     ratio = np.prod(np.array(space, dtype=np.float64)) / most
+    # A little more than ``most`` is no reason to halve the picture.
     return max(1, int(np.ceil(ratio ** (1.0 / len(space)) - 0.05)))
 
 
@@ -54,33 +56,33 @@ def reduce_blocks(image: NDArray[np.generic], side: int) -> Floats:
     -------
     ndarray of shape (*blocks, channels)
     """
-    means: Floats = np.asarray(image, dtype=None if side > 1 else np.float64)
     if side == 1:
-        return means
+        return np.asarray(image, dtype=np.float64)
+    means: NDArray[Any] = image
     for axis in range(image.ndim - 1):
         starts = np.arange(0, image.shape[axis], side)
         counts = np.diff(np.append(starts, image.shape[axis]))
         counts = counts.reshape([-1 if a == axis else 1 for a in range(image.ndim)])
         means = np.add.reduceat(means, starts, axis=axis, dtype=np.float64) / counts
-    return means
+    return np.asarray(means)
 
 
 def find_tick(image: NDArray[np.generic]) -> float:
-    """Step between the values of a picture; 0 if they do not repeat.
+    """Step between the values of a picture; 0 if they hardly repeat.
 
     A picture of a few flat colours is drawn, not rounded: its steps are its contrast,
     and a 255th of its range stands for the tick.
 
     Parameters
     ----------
-    image : ndarray
+    image : ndarray of shape (*space, channels)
 
     Returns
     -------
     float
     """
-    values = image.reshape(-1)
-    values = values[:: max(1, values.size // TICK_VALUES)]
+    pixels = image.reshape(-1, image.shape[-1])
+    values = pixels[:: max(1, image.size // TICK_VALUES)]
     distinct = np.unique(values).astype(np.float64)
     if not 1 < distinct.size < 0.5 * values.size:
         return 0.0
