@@ -35,6 +35,7 @@ LAYERS = {
     "pixelmodes": 6,
     "gradient": 7,
     "kernel": 8,
+    "picture": 8,
     "cluster": 9,
     "image": 10,
     "plot": 10,
@@ -47,7 +48,12 @@ LAYERS = {
 FIRST_ESTIMATOR = LAYERS["gradient"]
 
 #: Packages that one module alone may import.
-OPTIONAL = {"matplotlib": "plot", "skimage": "image", "dask": "blocks", "typer": "cli"}
+OPTIONAL = {
+    "matplotlib": "plot",
+    "skimage": "picture",
+    "dask": "blocks",
+    "typer": "cli",
+}
 
 MODULES = sorted(path.stem for path in SOURCE.glob("*.py"))
 
