@@ -11,7 +11,7 @@ hardly shows. Conventions are those of scikit-image, which this module needs:
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack
 
@@ -55,7 +55,7 @@ SMALLEST_SHARE = 0.002
 class ImageModel:
     """A picture whose pixels have climbed; other levels cost no new climb.
 
-    Made by :func:`fit`.
+    Made by :func:`fit`. It keeps the picture it was given, not a copy.
 
     Attributes
     ----------
@@ -293,25 +293,17 @@ def _fit(
     if side > 1:
         blocks = (Z / widths).reshape(*grid, -1)
         look = _looker(picture, frame, widths)
-        parts = []
-        for part in find_owners(look, blocks, picture.space, side, n_jobs):
-            parts.append(part)
-            report("drawing borders", len(parts) * len(parts[0]) / picture.space[0])
-        owners = np.concatenate(parts)
+        slabs = find_owners(look, blocks, picture.space, side, n_jobs)
+        owners = _gather(slabs, len(picture.values), report)
     report("done", 1.0)
     tops = frame.leave(found.modes)
-    unit = (
-        widths
-        * frame.unit
-        * np.repeat(
-            [1.0 if palette.lab else palette.scale, 1.0], (n_channels, len(grid))
-        )
-    )
+    unit = widths * frame.unit
+    color_unit = 1.0 if palette.lab else palette.scale
     return ImageModel(
         merge_tree=found.tree._replace(saddles=frame.leave(found.tree.saddles)),
         mode_colors=palette.leave(tops[:, :n_channels]),
         mode_positions=tops[:, n_channels:],
-        bandwidth=(float(unit[0]), float(unit[-1])),
+        bandwidth=(float(color_unit * unit[0]), float(unit[-1])),
         scores=found.scores,
         block_side=side,
         _picture=picture,
@@ -334,6 +326,19 @@ def _looker(
         return (frame.enter(rows) / widths).reshape(*colors.shape[:-1], -1)
 
     return look
+
+
+def _gather(
+    slabs: Iterator[NDArray[np.int32]], n_rows: int, report: Report
+) -> NDArray[np.int32]:
+    """Stack slabs as they come."""
+    parts: list[NDArray[np.int32]] = []
+    done = 0
+    for slab in slabs:
+        parts.append(slab)
+        done += len(slab)
+        report("drawing borders", done / n_rows)
+    return np.concatenate(parts)
 
 
 def _constant_model(picture: Picture) -> ImageModel:
