@@ -15,12 +15,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.spatial import KDTree
 
 from modeseek.ascent import climb, fixed_point
 from modeseek.blocks import map_blocks
 from modeseek.field import PotentialField, potential
 from modeseek.frame import Floats, Frame
-from modeseek.modes import assign_modes, find_modes
+from modeseek.modes import find_modes
 from modeseek.moments import Problem, compute_moments, task_scales
 from modeseek.penalties import ridge
 from modeseek.pixels import draw_grid_centers
@@ -29,6 +30,7 @@ from modeseek.selection import Scores, join, search
 from modeseek.tree import MergeTree, build_tree
 
 Report = Callable[[str, float], None]
+Pair = tuple[int, int]
 
 #: Widths tried, in standard deviations of colour and of position: 2^k.
 NARROWEST, WIDEST = -3, 1
@@ -45,12 +47,12 @@ DEFAULT_PENALTY = 1e-3
 #: Folds, the most rows they hold, and the fewest that can judge.
 N_FOLDS, CV_ROWS, FEWEST_ROWS = 3, 5000, 30
 
-#: Climbing: last move in widths, most steps, pixels of a block.
-TOL, MAX_ITER, CLIMB_ROWS = 1e-3, 300, 1024
+#: Climbing: last move in widths, pixels of a block.
+TOL, CLIMB_ROWS = 1e-3, 1024
 
-#: Steps that every pixel takes by itself, and the side of the cells, in widths, whose
-#: pixels then go on as one.
-FIRST_STEPS, CELL = 20, 0.05
+#: Most steps of each stage, after which pixels in a cell of this side, in widths, go on
+#: as one.
+STAGES, CELL = (20, 40, 240), 0.05
 
 #: Pixels among which passes between modes are sought.
 TREE_ROWS = 2000
@@ -141,7 +143,7 @@ def find_pixel_modes(
     return PixelModes(field, scores, modes, mode, tree)
 
 
-def _pair(steps: tuple[int, int], n_channels: int, d: int) -> Floats:
+def _pair(steps: Pair, n_channels: int, d: int) -> Floats:
     """Widths of the features for a pair of the grid, shape (d,)."""
     return np.repeat(np.exp2(steps), (n_channels, d - n_channels))
 
@@ -171,14 +173,21 @@ def choose_widths(
         n_rows=len(rows),
         fold=np.arange(len(rows)) % N_FOLDS,
         n_folds=N_FOLDS,
+        n_jobs=1,
     )
     d = problem.centers.shape[1]
-    tried: dict[tuple[int, int], Scores] = {}
+    tried: dict[Pair, Scores] = {}
 
-    def loss(pair: tuple[int, int]) -> float:
-        if pair not in tried:
-            tried[pair] = search(folded, _pair(pair, n_channels, d)[None], PENALTIES)
-            report("choosing widths", len(tried) / (WIDEST - NARROWEST + 1) ** 2)
+    def look(pairs: list[Pair]) -> None:
+        def kernel(which: slice) -> Scores:
+            widths = _pair(pairs[which.start], n_channels, d)
+            return search(folded, widths[None], PENALTIES)
+
+        found = map_blocks(kernel, len(pairs), n_jobs=problem.n_jobs, size=1)
+        tried.update(zip(pairs, found, strict=True))
+        report("choosing widths", len(tried) / (WIDEST - NARROWEST + 1) ** 2)
+
+    def loss(pair: Pair) -> float:
         one = tried[pair]
         return float(one.loss.min()) if one.allowed[0] else np.inf
 
@@ -187,6 +196,7 @@ def choose_widths(
         steps = ((0, 0), (1, 0), (-1, 0), (0, 1), (0, -1))
         pairs = [(here[0] + i, here[1] + j) for i, j in steps]
         around = [p for p in pairs if min(p) >= NARROWEST and max(p) <= WIDEST]
+        look([p for p in around if p not in tried])
         best = min(around, key=loss)
         if best == here:
             return join(*tried.values())
@@ -198,10 +208,11 @@ def _climb(
 ) -> tuple[Floats, Integers]:
     """Modes, highest first, and the mode that each row reaches.
 
-    Paths run together: after some steps, rows that share a small cell go on as one.
+    Paths run together: after each stage, rows that share a small cell go on as one. The
+    few that stop short of every mode, on a ridge or a plateau, take the nearest.
     """
 
-    def arrive(rows: Floats, max_iter: int = MAX_ITER) -> Floats:
+    def arrive(rows: Floats, max_iter: int) -> Floats:
         def kernel(block: slice) -> Floats:
             start = rows[block]
             return climb(field, start, fixed_point(), tol=TOL, max_iter=max_iter).points
@@ -212,13 +223,15 @@ def _climb(
             report("climbing", min(1.0, len(ends) * CLIMB_ROWS / len(rows)))
         return np.concatenate(ends)
 
-    middle, cell = cell_means(arrive(Z, FIRST_STEPS), CELL * field.widths)
-    ends = arrive(middle)
+    ends, cell = Z, np.arange(len(Z))
+    for steps in STAGES:
+        ends, next_cell = cell_means(arrive(ends, steps), CELL * field.widths)
+        cell = next_cell[cell]
     modes = find_modes(field, ends)
     if not len(modes):  # a field without a maximum: its highest centre
         modes = field.centers[[int(np.argmax(potential(field, field.centers)))]]
     modes = modes[np.argsort(-potential(field, modes), kind="stable")]
-    reached = assign_modes(field, ends, modes, arrive)
+    _, reached = KDTree(modes / field.widths).query(ends / field.widths)
     used, mode = np.unique(reached[cell], return_inverse=True)
     return modes[used], mode
 
