@@ -45,14 +45,14 @@ PENALTIES = np.logspace(-4.0, -1.0, 4)
 DEFAULT_PENALTY = 1e-3
 
 #: Folds, the most rows they hold, and the fewest that can judge.
-N_FOLDS, CV_ROWS, FEWEST_ROWS = 3, 5000, 30
+N_FOLDS, CV_ROWS, FEWEST_ROWS = 3, 3000, 30
 
 #: Climbing: last move in widths, pixels of a block.
 TOL, CLIMB_ROWS = 1e-3, 1024
 
 #: Most steps of each stage, after which pixels in a cell of this side, in widths, go on
 #: as one.
-STAGES, CELL = (20, 40, 240), 0.05
+STAGES, CELL = (10, 20, 40, 240), 0.05
 
 #: Pixels among which passes between modes are sought.
 TREE_ROWS = 2000
