@@ -40,7 +40,7 @@ LAYERS = {
     "estimator": 7,
     "gradient": 8,
     "kernel": 8,
-    "picture": 8,
+    "palette": 8,
     "cluster": 9,
     "image": 10,
     "canvas": 10,
@@ -72,7 +72,7 @@ FIRST_ESTIMATOR = LAYERS["estimator"]
 OPTIONAL = {
     "matplotlib": {"canvas"},
     "plotly": {"report"},
-    "skimage": {"picture"},
+    "skimage": {"palette"},
     "dask": {"blocks"},
     "typer": {"cli", "options"},
     "rich": {"console"},

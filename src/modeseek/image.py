@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from modeseek.frame import Floats, Frame
-from modeseek.picture import Picture, check_picture, find_pieces, is_constant
+from modeseek.palette import Picture, check_picture, find_pieces, is_constant
 from modeseek.pixelmodes import Report, find_pixel_modes, pixel_frame
 from modeseek.pixels import (
     block_size,
