@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -268,7 +268,11 @@ def segment(
         from modeseek import image, pictures
     check_finite("--prominence", prominence)
     check_finite("--contrast", contrast)
-    levels = {"prominence": prominence, "contrast": contrast, "min_size": min_size}
+    levels: dict[str, Any] = {
+        "prominence": prominence,
+        "contrast": contrast,
+        "min_size": min_size,
+    }
     given = {name: value for name, value in levels.items() if value is not None}
     place = painting.place(file, ".segments.png")
     source = _read_picture(file, painting)
