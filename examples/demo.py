@@ -1,11 +1,13 @@
 """Cluster a real data set with no parameter set: 178 Italian wines, 13 measurements.
 
-Prints what was found, writes ``out/labels.csv`` and ``out/clusters.png``.
+Prints what was found; writes the wines to ``out/wine.csv``, their clusters to
+``out/labels.csv`` and a picture to ``out/clusters.png``.
 """
 
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import matplotlib
@@ -28,9 +30,11 @@ def main() -> None:
     model = ModeClustering().fit(wine.data)
     report(model, wine.target)
     OUT.mkdir(exist_ok=True)
-    write_labels(model, OUT / "labels.csv")
+    write_table(wine.feature_names, wine.data.tolist(), OUT / "wine.csv")
+    labels = enumerate(model.labels_.tolist())
+    write_table(["row", "cluster"], labels, OUT / "labels.csv")
     draw(model, wine.data, OUT / "clusters.png")
-    print(f"Wrote {OUT.name}/labels.csv and {OUT.name}/clusters.png.")
+    print(f"Wrote wine.csv, labels.csv and clusters.png to {OUT.name}/.")
 
 
 def report(model: ModeClustering, cultivar: np.ndarray) -> None:
@@ -51,11 +55,11 @@ def report(model: ModeClustering, cultivar: np.ndarray) -> None:
         print(f"  mode {child} into mode {parent}: {height:.2f} +- {error:.2f}")
 
 
-def write_labels(model: ModeClustering, path: Path) -> None:
+def write_table(names: list[str], rows: Iterable[Sequence[float]], path: Path) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(["row", "cluster"])
-        writer.writerows(enumerate(model.labels_.tolist()))
+        writer.writerow(names)
+        writer.writerows(rows)
 
 
 def draw(model: ModeClustering, X: np.ndarray, path: Path) -> None:

@@ -1,12 +1,19 @@
 """What the README shows runs as it is printed."""
 
 import re
+import runpy
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from sklearn.datasets import load_wine
 
-README = Path(__file__).resolve().parent.parent / "README.md"
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text("utf-8"), flags=re.DOTALL)
+COMMANDS = re.findall(r"^    (modeseek .*)$", README.read_text("utf-8"), flags=re.M)
 
 
 @pytest.mark.parametrize("block", BLOCKS)
@@ -17,3 +24,27 @@ def test_every_python_block_runs(block, capsys):
 
 def test_there_is_a_block_to_run():
     assert BLOCKS
+
+
+def test_every_command_runs_in_turn(tmp_path, monkeypatch):
+    demo = runpy.run_path(str(ROOT / "examples" / "demo.py"))
+    monkeypatch.setitem(demo["main"].__globals__, "OUT", tmp_path / "out")
+    demo["main"]()
+    written = []
+    for command in COMMANDS:
+        words = shlex.split(command, comments=True)
+        run = subprocess.run(
+            [sys.executable, "-m", *words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert run.returncode == 0, f"{command}: {run.stderr}"
+        written += [re.search(r"writes (\S+?),?(?: |$)", command)]
+    for name in filter(None, written):
+        assert (tmp_path / name[1]).exists(), name[1]
+    assert len(COMMANDS) >= 5
+    assert len((tmp_path / "out" / "again.csv").read_text().splitlines()) == 1 + len(
+        load_wine().data
+    )
