@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test soak lint format bench clean
+.PHONY: demo test docs soak lint format bench clean
 
 # The stamp files remember which requirements the environment was made for.
 $(BIN)/python:
@@ -17,6 +17,10 @@ $(VENV)/.test: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
 	touch $@ $(VENV)/.demo
 
+$(VENV)/.docs: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	touch $@
+
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
 
@@ -25,6 +29,9 @@ test: lint
 
 soak: $(VENV)/.test
 	$(BIN)/python -m pytest -q -m soak tests
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs out/docs
+	@echo "Open out/docs/index.html."
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -39,4 +46,4 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/gradient.py
 
 clean:
-	rm -rf $(VENV) build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist out docs/auto_gallery docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -89,7 +89,7 @@ class GradientEstimator(BaseEstimator):
     def score(
         self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Negative loss on rows: the mean of -(|g|^2 + 2 div g).
+        """Negative loss on rows: the mean of ``-(|g|^2 + 2 div g)``.
 
         It estimates the squared error of the gradient up to sign and a constant that
         depends on the data only, so the larger of two scores on the same held-out
