@@ -1,9 +1,7 @@
 """Settings of the documentation; ``make docs`` builds it into ``out/docs``."""
 
-import importlib.util
 import re
 import sys
-import warnings
 from pathlib import Path
 from typing import get_origin
 
@@ -14,7 +12,7 @@ import modeseek
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from equations import add_equations  # noqa: E402  beside this file
+from equations import add_equations
 
 matplotlib.use("Agg")
 
@@ -41,17 +39,13 @@ autosummary_generate = True
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 add_module_names = False
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
-
-#: Parts of the gallery that an extra is needed for are left out without it.
-NEEDS = {"images": "skimage"}
-absent = [name for name, needs in NEEDS.items() if not importlib.util.find_spec(needs)]
 
 sphinx_gallery_conf = {
     "examples_dirs": "gallery",
     "gallery_dirs": "auto_gallery",
     "filename_pattern": "/plot_",
-    "ignore_pattern": "|".join(f"plot_{name}" for name in absent) or "never^",
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("modeseek",),
     "abort_on_example_error": True,
@@ -62,7 +56,6 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
 }
-warnings.filterwarnings("error", module="__main__")
 
 html_theme = "pydata_sphinx_theme"
 html_title = "modeseek"
@@ -70,6 +63,8 @@ html_static_path = ["_static"]
 html_css_files = ["modeseek.css"]
 html_copy_source = False
 html_show_sourcelink = False
+# Pages without pages below them need no bar at the left.
+html_sidebars = {page: [] for page in ("start", "guide", "choices", "mathematics")}
 html_theme_options = {
     "navbar_align": "left",
     "show_prev_next": False,
@@ -85,8 +80,8 @@ html_theme_options = {
 def read_repository_links(app, relative_path, parent_docname, content):
     """Turn links between files of the repository into links between pages.
 
-    The pages are read on their own too, so what they link to are files: CONTRIBUTING.md,
-    which the documentation includes, calls its neighbours ``docs/...``.
+    CONTRIBUTING.md, which the documentation includes, is read by itself too: it calls
+    the pages ``docs/...``.
     """
     content[0] = re.sub(r"\]\(docs/", "](", content[0])
 

@@ -2,8 +2,8 @@
 The hierarchy and its cuts
 ==========================
 
-Two half moons are not two hills: the density has bumps along each of them. The merge tree shows
-how deep the valleys between the bumps are, and where to cut.
+Two half moons are not two hills: the density has bumps along each of them. The merge
+tree shows how deep the valleys between the bumps are, and where to cut.
 """
 
 import matplotlib.pyplot as plt
@@ -22,9 +22,10 @@ print(f"{len(model.modes_)} modes, {model.n_clusters_} clusters")
 GradientFieldDisplay.from_estimator(model, X)
 
 # %%
-# The tree in numbers: mode ``child`` joins the hill of mode ``parent``. Prominence is how far the
-# log-density falls between the two, from the lower of them. One valley is far deeper than the
-# others, and nearly three of its standard errors deep: that between the moons.
+# The tree in numbers: mode ``child`` joins the hill of mode ``parent``. Prominence is
+# how far the log-density falls between the two, from the lower of them. One valley is
+# far deeper than the others, and nearly three of its standard errors deep: that between
+# the moons.
 tree = model.merge_tree_
 for i in np.argsort(-tree.prominence):
     print(
@@ -44,4 +45,6 @@ fig, axes = plt.subplots(1, 3, figsize=(9, 3), sharey=True, layout="constrained"
 for ax, prominence in zip(axes, levels, strict=True):
     labels = model.cut(prominence=prominence)
     ax.scatter(*X.T, c=labels, s=4, cmap="tab20")
-    ax.set(title=f"prominence {prominence}: {labels.max() + 1} clusters", aspect="equal")
+    ax.set(
+        title=f"prominence {prominence}: {labels.max() + 1} clusters", aspect="equal"
+    )

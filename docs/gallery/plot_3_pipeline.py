@@ -2,9 +2,9 @@
 Digits, in a scikit-learn pipeline
 ==================================
 
-``ModeClustering`` is a scikit-learn estimator: it is the last step of a pipeline, takes parameters
-by ``set_params``, and predicts. Here 8 x 8 images of handwritten digits are reduced to 8 principal
-components and clustered.
+``ModeClustering`` is a scikit-learn estimator: it is the last step of a pipeline, takes
+parameters by ``set_params``, and predicts. Here 8 x 8 images of handwritten digits are
+reduced to 8 principal components and clustered.
 """
 
 import matplotlib.pyplot as plt
@@ -29,7 +29,8 @@ found = pipeline.predict(test)
 print(f"adjusted Rand index, new images: {adjusted_rand_score(digit, found):.2f}")
 
 # %%
-# The modes can be taken back to images: they are what a cluster looks like where it is densest.
+# The modes can be taken back to images: they are what a cluster looks like where it is
+# densest.
 modes = pipeline[0].inverse_transform(model.cluster_centers_)
 columns = 7
 lines = int(np.ceil(len(modes) / columns))

@@ -2,10 +2,10 @@
 Topics of documents
 ===================
 
-As BERTopic does it: texts become vectors, vectors are clustered, and each cluster is named by the words
-that stand out in it. The texts are the docstrings of SciPy, which is installed with modeseek; the
-vectors are TF-IDF reduced by a singular value decomposition. Vectors of a language model take
-their place in the same lines.
+As BERTopic does it: texts become vectors, vectors are clustered, and each cluster is
+named by the words that stand out in it. The texts are the docstrings of SciPy, which is
+installed with modeseek; the vectors are TF-IDF reduced by a singular value
+decomposition. Vectors of a language model take their place in the same lines.
 """
 
 import importlib
@@ -21,7 +21,17 @@ from sklearn.preprocessing import Normalizer
 
 from modeseek import ModeClustering
 
-PACKAGES = "fft interpolate linalg ndimage optimize signal sparse special stats".split()
+PACKAGES = [
+    "fft",
+    "interpolate",
+    "linalg",
+    "ndimage",
+    "optimize",
+    "signal",
+    "sparse",
+    "special",
+    "stats",
+]
 
 texts, names, packages = [], [], []
 for package in PACKAGES:
@@ -37,8 +47,8 @@ names, packages = np.array(names), np.array(packages)
 print(f"{len(texts)} texts; one of them begins: {texts[100].splitlines()[0]}")
 
 # %%
-# Vectors: words of three letters or more, neither rare nor in half of the texts; ten dimensions; unit
-# length.
+# Vectors: words of three letters or more, neither rare nor in half of the texts; ten
+# dimensions; unit length.
 tfidf = TfidfVectorizer(
     stop_words="english",
     token_pattern=r"\b[a-z]{3,}\b",
@@ -51,8 +61,9 @@ embed = make_pipeline(TruncatedSVD(10, random_state=0), Normalizer())
 vectors = embed.fit_transform(words)
 
 # %%
-# Clusters, and the words whose mean weight is most above that in the other texts. What many docstrings
-# have in common, such as the list of array libraries they support, is a topic too.
+# Clusters, and the words whose mean weight is most above that in the other texts. What
+# many docstrings have in common, such as the list of array libraries they support, is a
+# topic too.
 model = ModeClustering().fit(vectors)
 vocabulary = tfidf.get_feature_names_out()
 
@@ -68,13 +79,19 @@ for k, topic in enumerate(topics):
     print(f"{np.sum(model.labels_ == k):4d} texts: {topic}")
 
 # %%
-# SciPy's own packages were not shown to it. Some are one topic, others, such as ``special``, are many.
+# SciPy's own packages were not shown to it. Some are one topic, others, such as
+# ``special``, are many.
 agreement = adjusted_rand_score(packages, model.labels_)
 print(f"adjusted Rand index with the packages: {agreement:.2f}")
-share = np.array([
-    [np.mean(model.labels_[packages == package] == k) for k in range(model.n_clusters_)]
-    for package in PACKAGES
-])
+share = np.array(
+    [
+        [
+            np.mean(model.labels_[packages == package] == k)
+            for k in range(model.n_clusters_)
+        ]
+        for package in PACKAGES
+    ]
+)
 shown = min(12, model.n_clusters_)
 fig, ax = plt.subplots(figsize=(8, 4.5), layout="constrained")
 ax.imshow(share[:, :shown].T, cmap="Blues", aspect="auto")
