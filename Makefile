@@ -29,6 +29,7 @@ test: lint
 
 soak: $(VENV)/.test
 	$(BIN)/python -m pytest -q -m soak tests
+
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs out/docs
 	@echo "Open out/docs/index.html."

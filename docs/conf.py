@@ -48,6 +48,7 @@ sphinx_gallery_conf = {
     "filename_pattern": "/plot_",
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("modeseek",),
+    "capture_repr": ("_repr_html_",),  # tables, not addresses of objects
     "abort_on_example_error": True,
     "remove_config_comments": True,
     "show_memory": False,

@@ -13,6 +13,7 @@ import inspect
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import adjusted_rand_score
@@ -33,7 +34,7 @@ PACKAGES = [
     "stats",
 ]
 
-texts, names, packages = [], [], []
+texts, packages = [], []
 for package in PACKAGES:
     module = importlib.import_module(f"scipy.{package}")
     for name in sorted(module.__all__):
@@ -41,9 +42,7 @@ for package in PACKAGES:
         text = docstring.split("\nReferences\n")[0]
         if len(text) > 300:
             texts.append(text)
-            names.append(f"{package}.{name}")
             packages.append(package)
-names, packages = np.array(names), np.array(packages)
 print(f"{len(texts)} texts; one of them begins: {texts[100].splitlines()[0]}")
 
 # %%
@@ -83,19 +82,11 @@ for k, topic in enumerate(topics):
 # ``special``, are many.
 agreement = adjusted_rand_score(packages, model.labels_)
 print(f"adjusted Rand index with the packages: {agreement:.2f}")
-share = np.array(
-    [
-        [
-            np.mean(model.labels_[packages == package] == k)
-            for k in range(model.n_clusters_)
-        ]
-        for package in PACKAGES
-    ]
-)
+share = pd.crosstab(model.labels_, np.array(packages), normalize="columns")
 shown = min(12, model.n_clusters_)
 fig, ax = plt.subplots(figsize=(8, 4.5), layout="constrained")
-ax.imshow(share[:, :shown].T, cmap="Blues", aspect="auto")
-ax.set_xticks(range(len(PACKAGES)), PACKAGES, rotation=30)
+ax.imshow(share[:shown], cmap="Blues", aspect="auto")
+ax.set_xticks(range(share.shape[1]), share.columns, rotation=30)
 ax.set_yticks(range(shown), topics[:shown])
 ax.set_title("share of each package in the largest topics")
 

@@ -31,5 +31,5 @@ FeatureRelevanceDisplay.from_estimator(model, max_features=8)
 fig, ax = plt.subplots(figsize=(5, 4.5), layout="constrained")
 for k in range(model.n_clusters_):
     ax.scatter(*X[model.labels_ == k, :2].T, s=5, label=f"cluster {k}")
-ax.set(xlabel="feature 1", ylabel="feature 2", aspect="equal")
+ax.set(xlabel="feature 0", ylabel="feature 1", aspect="equal")
 ax.legend()

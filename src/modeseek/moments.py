@@ -5,7 +5,7 @@ per feature), with rows weighted by w,
 
 .. math::
     G = \sum_z w \sum_j \psi_j(z) \psi_j(z)^T, \quad
-    h = \sum_z w \sum_j \partial_j \psi_j(z); \qquad
+    h = \sum_z w \sum_j \partial_j \psi_j(z); \\
     G_j = \sum_z w\, \psi_j(z) \psi_j(z)^T, \quad
     h_j = \sum_z w\, \partial_j \psi_j(z).
 
