@@ -53,7 +53,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "show_memory": False,
     "show_signature": False,
-    "min_reported_time": 10_000,
+    "write_computation_times": False,
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
 }
@@ -65,7 +65,7 @@ html_css_files = ["modeseek.css"]
 html_copy_source = False
 html_show_sourcelink = False
 # Pages without pages below them need no bar at the left.
-html_sidebars = {page: [] for page in ("start", "guide", "choices", "mathematics")}
+html_sidebars = {"start": [], "mathematics": []}
 html_theme_options = {
     "navbar_align": "left",
     "show_prev_next": False,
