@@ -3,9 +3,9 @@ Photographs
 ===========
 
 The pixels of a picture are rows of colour and position. They climb to the modes of
-their density; :func:`modeseek.image.smooth` paints them in the colour of their mode, and
-:func:`modeseek.image.segment` joins those of a mode. Nothing is set: both widths come
-from the picture.
+their density; :func:`modeseek.image.smooth` paints them in the colour of their mode,
+and :func:`modeseek.image.segment` joins those of a mode. Nothing is set: both widths
+come from the picture.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,9 @@ from modeseek import image
 
 picture = astronaut()[::4, ::4]
 model = image.fit(picture)
-print(f"{len(model.mode_colors)} modes; widths {model.bandwidth}")
+color, position = model.bandwidth
+print(f"{len(model.mode_colors)} modes")
+print(f"widths: {color:.1f} for colour (in Lab), {position:.0f} pixels for position")
 
 # %%
 # The picture, smoothed with its edges kept, and the borders of its segments.
