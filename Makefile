@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test docs soak lint format bench clean
+.PHONY: demo test docs soak lint format bench reproduce clean
 
 # The stamp files remember which requirements the environment was made for.
 $(BIN)/python:
@@ -20,6 +20,10 @@ $(VENV)/.test: $(BIN)/python pyproject.toml
 $(VENV)/.docs: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	touch $@
+
+$(VENV)/.reproduce: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot,image,peers]'
+	touch $@ $(VENV)/.demo
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
@@ -45,6 +49,11 @@ format: $(VENV)/.test
 
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/gradient.py
+
+# Reduced size; FULL=1 for the paper's. Goes on after an interruption. Entries on real
+# data need the folder that the environment variable MODESEEK_DATA names.
+reproduce: $(VENV)/.reproduce
+	$(BIN)/python -m reproduce $(if $(FULL),--size full)
 
 clean:
 	rm -rf $(VENV) build dist out docs/auto_gallery docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis

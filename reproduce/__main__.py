@@ -1,0 +1,57 @@
+"""Run the experiments of the paper and write the index.
+
+    python -m reproduce                  # reduced size
+    python -m reproduce --size full      # the paper's size, 100 runs
+
+What was computed before is read from the CSV files in the folder of results, so that an
+interrupted run goes on where it was. Real data is sought in the folder that the
+environment variable MODESEEK_DATA names; entries that need it say so where there is
+none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from threadpoolctl import threadpool_limits
+
+from reproduce import climb, comparison, gradients, images, toy
+from reproduce.page import write_index
+from reproduce.runs import Lab
+from reproduce.sizes import SIZES
+
+#: In the order of the paper.
+EXPERIMENTS = (gradients, climb, toy, images, comparison)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="reproduce", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument("--size", choices=SIZES, default="reduced")
+    parser.add_argument("--out", type=Path, default=Path("out/reproduce"))
+    options = parser.parse_args(arguments)
+    folder = os.environ.get("MODESEEK_DATA")
+    data = Path(folder) if folder else None
+    if data is not None and not data.is_dir():
+        parser.error(f"MODESEEK_DATA is {folder}, which is no folder.")
+    options.out.mkdir(parents=True, exist_ok=True)
+    lab = Lab(SIZES[options.size], options.out, data)
+    entries = []
+    # Sums of threads come in any order; one thread of BLAS and OpenMP gives the same
+    # numbers every time.
+    with threadpool_limits(1):
+        for experiment in EXPERIMENTS:
+            name = experiment.__name__.rpartition(".")[2]
+            print(f"{name}: {experiment.__doc__.splitlines()[0]}", file=sys.stderr)
+            entries += experiment.run(lab)
+    print(write_index(entries, lab.size, options.out))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

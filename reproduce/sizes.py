@@ -1,0 +1,81 @@
+"""How much is computed: the paper's size, a reduced one, and one for the tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Size:
+    """Numbers of runs, rows and features; seeds are 0, 1, ... of every setting."""
+
+    name: str
+    gradient_runs: int  # figures 1 to 3
+    gradient_features: tuple[int, ...]
+    cluster_runs: int  # figure 5
+    cluster_features: tuple[int, ...]
+    rows: int
+    widths: tuple[float, ...]  # figure 5b, with width_features features
+    width_features: int
+    timed_rows: tuple[int, ...]  # figure 5d
+    centers: tuple[int, ...]  # figures 5e and 5f
+    images: int  # table 1
+    accelerometry_runs: int  # table 2
+    speech_runs: int  # of each pair of speakers
+    peers: tuple[str, ...]
+
+
+SKLEARN_PEERS = ("HDBSCAN", "MeanShift", "GMM + BIC")
+
+FULL = Size(
+    name="full",
+    gradient_runs=100,
+    gradient_features=(1, 2, 3, 4, 5, 6, 7, 8, 9, 10),
+    cluster_runs=100,
+    cluster_features=(2, 3, 4, 5, 6, 7, 8, 9, 10, 12),
+    rows=1000,
+    widths=(0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0),
+    width_features=8,
+    timed_rows=(250, 500, 1000, 2000, 4000, 8000),
+    centers=(10, 25, 50, 100, 200, 400),
+    images=200,
+    accelerometry_runs=100,
+    speech_runs=100,
+    peers=(*SKLEARN_PEERS, "ToMATo", "PLSCAN"),
+)
+
+REDUCED = Size(
+    name="reduced",
+    gradient_runs=3,
+    gradient_features=(1, 2, 4, 6, 8, 10),
+    cluster_runs=2,
+    cluster_features=(2, 4, 6, 8, 10),
+    rows=1000,
+    widths=(0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0),
+    width_features=8,
+    timed_rows=(500, 1000, 2000, 4000),
+    centers=(10, 25, 50, 100, 200, 400),
+    images=6,
+    accelerometry_runs=5,
+    speech_runs=1,
+    peers=FULL.peers,
+)
+
+TINY = Size(
+    name="tiny",
+    gradient_runs=2,
+    gradient_features=(1, 2),
+    cluster_runs=2,
+    cluster_features=(2, 3),
+    rows=120,
+    widths=(1.0, 2.0),
+    width_features=3,
+    timed_rows=(100, 150),
+    centers=(10, 20),
+    images=1,
+    accelerometry_runs=2,
+    speech_runs=1,
+    peers=("HDBSCAN",),
+)
+
+SIZES = {size.name: size for size in (FULL, REDUCED, TINY)}

@@ -1,0 +1,201 @@
+"""The paper's experiments run, twice with the same numbers, and fill the index."""
+
+import csv
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+
+from reproduce import comparison, runs
+from reproduce.__main__ import main
+from reproduce.entries import Claim
+from reproduce.methods import LSLDG, MEAN_SHIFT, PAPER_GRID
+from reproduce.runs import NOT_COMPARED, Lab, numbers
+from reproduce.sizes import FULL, TINY
+
+ENTRIES = [
+    *(f"Figure {k}" for k in (1, 2, 3, 4)),
+    *(f"Figure 5{panel}" for panel in "abcdef"),
+    "Figure 6",
+    "Table 1",
+    "Table 2, accelerometry",
+    "Table 2, speech",
+]
+
+
+@pytest.fixture(scope="module")
+def two_folders(tmp_path_factory):
+    """Results of two executions at the smallest size, without real data."""
+    folders = [tmp_path_factory.mktemp("reproduce") for _ in range(2)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("MODESEEK_DATA", raising=False)
+        for folder in folders:
+            assert main(["--size", "tiny", "--out", str(folder)]) == 0
+    return folders
+
+
+def read(path, left_out=()):
+    with path.open(newline="", encoding="utf-8") as file:
+        return [
+            {k: v for k, v in row.items() if k not in left_out}
+            for row in csv.DictReader(file)
+        ]
+
+
+def test_two_executions_give_the_same_numbers(two_folders):
+    first, second = two_folders
+    names = sorted(path.name for path in first.glob("*.csv"))
+    assert {"gradients.csv", "climb.csv", "toy.csv", "outcome.csv"} <= set(names)
+    assert names == sorted(path.name for path in second.glob("*.csv"))
+    for name in set(names) - {"outcome.csv"}:
+        assert read(first / name, NOT_COMPARED) == read(second / name, NOT_COMPARED)
+    outcomes = [
+        [row for row in read(folder / "outcome.csv") if row["timed"] == "no"]
+        for folder in two_folders
+    ]
+    assert outcomes[0] == outcomes[1]
+
+
+def test_the_index_has_every_figure_and_table(two_folders):
+    page = (two_folders[0] / "index.html").read_text("utf-8")
+    headings = re.findall(r"<h2 id=\"[^\"]+\">([^:<]+):", page)
+    assert headings == ENTRIES
+    links = re.findall(r'href="#([^"]+)"', page)
+    assert set(links) == set(re.findall(r'id="([^"]+)"', page))
+
+
+def test_no_entry_is_empty(two_folders):
+    folder = two_folders[0]
+    page = (folder / "index.html").read_text("utf-8")
+    for section in page.split("<h2 ")[1:]:
+        assert 'class="verdict' in section
+        shown = re.findall(r'<img src="([^"]+)"', section)
+        missing = "not-run" in section
+        assert missing or shown
+        assert all((folder / name).stat().st_size > 5000 for name in shown)
+    outcome = read(folder / "outcome.csv")
+    assert {row["entry"] for row in outcome} == set(ENTRIES)
+    assert all(row["paper"] and row["here"] for row in outcome)
+
+
+def test_missing_data_is_named(two_folders):
+    page = (two_folders[0] / "index.html").read_text("utf-8")
+    for name in ("accel_st_har", "basicmotions", "fsdd_lsf50"):
+        assert f"MODESEEK_DATA must name the folder with paper/{name}.npz" in page
+
+
+def test_a_folder_that_is_none_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("MODESEEK_DATA", str(tmp_path / "nowhere"))
+    with pytest.raises(SystemExit):
+        main(["--size", "tiny", "--out", str(tmp_path)])
+    assert "which is no folder" in capsys.readouterr().err
+
+
+class Counter:
+    """A computation that counts how often it is asked."""
+
+    def __init__(self):
+        self.asked = []
+
+    def __call__(self, seed):
+        self.asked.append(seed)
+        return {"square": float(seed) ** 2}
+
+
+def complete(folder, seeds):
+    """Lines of some seeds, and the seeds that were computed for them."""
+    counter = Counter()
+    keys = [{"seed": seed} for seed in seeds]
+    rows = Lab(TINY, folder, None).complete("squares", keys, counter, __file__)
+    assert [float(row["square"]) for row in rows] == [s**2 for s in seeds]
+    return counter.asked
+
+
+def test_done_runs_are_not_computed_again(tmp_path):
+    assert complete(tmp_path, [0, 1, 2]) == [0, 1, 2]
+    assert complete(tmp_path, [0, 1, 2]) == []
+    assert complete(tmp_path, [3, 1]) == [3]
+    assert complete(tmp_path, [0, 1, 2, 3]) == []
+
+
+def test_an_interrupted_line_is_computed_again(tmp_path):
+    complete(tmp_path, [0, 1, 2])
+    path = tmp_path / "squares.csv"
+    path.write_text(path.read_text("utf-8")[:-4], encoding="utf-8")
+    assert complete(tmp_path, [0, 1, 2]) == [2]
+
+
+def test_lines_of_other_code_are_computed_again(tmp_path, monkeypatch):
+    complete(tmp_path, [0, 1])
+    monkeypatch.setattr(runs, "code_mark", lambda script: "changed")
+    assert complete(tmp_path, [0, 1]) == [0, 1]
+
+
+def test_an_unknown_setting_is_an_error():
+    with pytest.raises(LookupError, match="No run has"):
+        numbers([{"seed": "0", "ari": "1"}], "ari", seed=1)
+
+
+def test_a_verdict_follows_from_the_criterion():
+    verdicts = [Claim("p", "c", "h", holds).verdict for holds in (True, False, None)]
+    assert verdicts == ["agrees", "disagrees", "not run"]
+
+
+def test_candidates_and_runs_are_the_papers():
+    np.testing.assert_allclose(np.log10(PAPER_GRID), [-2, -1.5, -1, -0.5, 0, 0.5, 1])
+    assert FULL.rows == 1000
+    assert {FULL.gradient_runs, FULL.cluster_runs, FULL.speech_runs} == {100}
+    assert FULL.images == 200
+
+
+@pytest.fixture(scope="module")
+def stand_ins(tmp_path_factory):
+    """Small sets in the format of the real ones, with classes that are easy to tell."""
+    data = tmp_path_factory.mktemp("data")
+    (data / "paper").mkdir()
+    rng = np.random.default_rng(0)
+    for name, n_classes, d in (
+        ("accel_st_har", 3, 2),
+        ("basicmotions", 3, 2),
+        ("fsdd_lsf50", 6, 2),
+    ):
+        y = np.repeat(np.arange(1, n_classes + 1), 40)
+        X = rng.standard_normal((len(y), d)) + 8.0 * y[:, None]
+        np.savez(data / "paper" / f"{name}.npz", X=X, y=y[None].astype(np.int16))
+    return data
+
+
+def test_table_2_has_every_set_and_pair(stand_ins, tmp_path):
+    lab = Lab(replace(TINY, accelerometry_runs=2), tmp_path, stand_ins)
+    accelerometry, speech = comparison.run(lab)
+    assert accelerometry.tables[1].head == ["method", "accel_st_har", "basicmotions"]
+    assert len(speech.tables[1].body) == 15 + 1
+    assert [row[0] for row in accelerometry.tables[1].body][:4] == [
+        *comparison.PAPER_METHODS
+    ]
+    ari = read(tmp_path / "comparison_accelerometry.csv")
+    assert {row["ari"] for row in ari if row["method"] == "k-means"} == {"1"}
+
+
+def lines(scores):
+    return [
+        {"data_set": "s", "method": m, "ari": str(v)}
+        for m, values in scores.items()
+        for v in values
+    ]
+
+
+def test_the_t_test_tells_what_is_comparable_to_the_best():
+    noise = np.linspace(-0.1, 0.1, 20)
+    scores = {LSLDG: 0.6 + noise, MEAN_SHIFT: 0.59 + noise, "k-means": 0.3 + noise}
+    best = comparison.comparable(lines(scores), "s", list(scores))
+    assert best == {LSLDG, MEAN_SHIFT}
+
+
+def test_constant_scores_are_compared_without_a_t_test():
+    scores = {LSLDG: [0.0, 0.0], MEAN_SHIFT: [0.0, 0.0], "k-means": [-0.1, -0.1]}
+    best = comparison.comparable(lines(scores), "s", list(scores))
+    assert best == {LSLDG, MEAN_SHIFT}
