@@ -22,6 +22,7 @@ class Size:
     images: int  # table 1
     accelerometry_runs: int  # table 2
     speech_runs: int  # of each pair of speakers
+    speech_rows: int  # of each speaker
     peers: tuple[str, ...]
 
 
@@ -41,6 +42,7 @@ FULL = Size(
     images=200,
     accelerometry_runs=100,
     speech_runs=100,
+    speech_rows=200,
     peers=(*SKLEARN_PEERS, "ToMATo", "PLSCAN"),
 )
 
@@ -58,12 +60,13 @@ REDUCED = Size(
     images=6,
     accelerometry_runs=5,
     speech_runs=1,
+    speech_rows=60,
     peers=FULL.peers,
 )
 
 TINY = Size(
     name="tiny",
-    gradient_runs=2,
+    gradient_runs=1,
     gradient_features=(1, 2),
     cluster_runs=2,
     cluster_features=(2, 3),
@@ -75,6 +78,7 @@ TINY = Size(
     images=1,
     accelerometry_runs=2,
     speech_runs=1,
+    speech_rows=30,
     peers=("HDBSCAN",),
 )
 
