@@ -90,7 +90,7 @@ def panel_a(lab: Lab, rows: list[Row], methods: list[str]) -> Entry:
         ["method", *(f"d = {d}" for d in dims)],
         [[m, *(mean_std(v) for v in ari[m])] for m in methods],
     )
-    figure, axes = panels(2, width=5.0)
+    figure, axes = panels(2, height=4.2, width=5.0)
     for m in methods:
         ax = axes[0] if m in OURS else axes[1]
         line_with_spread(ax, dims, ari[m], m, **STYLES[m])
@@ -99,7 +99,8 @@ def panel_a(lab: Lab, rows: list[Row], methods: list[str]) -> Entry:
         ax.set(xlabel="features", ylabel="adjusted Rand index", title=title)
         ax.set_xticks(dims)
         ax.set_ylim(-0.1, 1.02)
-        ax.legend(frameon=False, fontsize=8)
+        place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "ncols": 2}
+        ax.legend(frameon=False, fontsize=8, **place)
     picture = save(figure, lab.out / "figure5a.png")
     absent = missing(lab.size.peers)
     note = f" Not installed: {', '.join(absent)}." if absent else ""
