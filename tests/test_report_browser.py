@@ -66,8 +66,8 @@ def driver(tmp_path_factory):
 class Page:
     """What a reader does with the page."""
 
-    def __init__(self, driver, file, downloads):
-        self.driver, self.downloads = driver, downloads
+    def __init__(self, driver, file, downloads, n_rows):
+        self.driver, self.downloads, self.n_rows = driver, downloads, n_rows
         driver.execute_cdp_cmd(
             "Browser.setDownloadBehavior",
             {"behavior": "allow", "downloadPath": str(downloads)},
@@ -95,15 +95,19 @@ class Page:
         self["exact"].send_keys(text)
         self.settle()
 
+    def downloaded(self):
+        """Text of the file, once the browser has written all of its lines."""
+        texts = [file.read_text("utf-8") for file in self.downloads.glob("*.csv")]
+        whole = [text for text in texts if text.count("\n") >= 1 + self.n_rows]
+        return whole[0] if whole else None
+
     def download(self):
         """Labels that the button gives, after checking the numbers of the rows."""
         for old in self.downloads.iterdir():
             old.unlink()
         self["download"].click()
-        self.wait_for(lambda: list(self.downloads.glob("*.csv")))
-        (file,) = self.downloads.glob("*.csv")
-        with file.open(newline="", encoding="utf-8") as lines:
-            header, *table = csv.reader(lines)
+        text = self.wait_for(self.downloaded)
+        header, *table = csv.reader(text.splitlines())
         assert header == ["row", "cluster"]
         rows, labels = np.array(table, dtype=int).T
         np.testing.assert_array_equal(rows, np.arange(len(rows)))
@@ -127,8 +131,8 @@ def file(fitted, tmp_path_factory):
 
 
 @pytest.fixture
-def page(driver, file, tmp_path):
-    return Page(driver, file, tmp_path)
+def page(driver, file, fitted, tmp_path):
+    return Page(driver, file, tmp_path, len(fitted[1]))
 
 
 def test_page_opens_with_the_fitted_labels(page, fitted):
@@ -316,10 +320,10 @@ def test_markup_in_names_stays_text(page):
     assert page.run("return document.querySelectorAll('b').length") == 0
 
 
-def test_page_asks_for_nothing_and_complains_of_nothing(driver, file, tmp_path):
+def test_page_asks_for_nothing_and_complains_of_nothing(driver, file, fitted, tmp_path):
     driver.get("about:blank")
     driver.get_log("performance"), driver.get_log("browser")
-    page = Page(driver, file, tmp_path)
+    page = Page(driver, file, tmp_path, len(fitted[1]))
     page["slider"].send_keys(Keys.PAGE_UP)
     page["play"].click()
     page.wait_for(lambda: page["play"].text == "Climb")
@@ -356,7 +360,7 @@ def test_single_mode_has_nothing_to_cut(driver, tmp_path):
     model = ModeClustering(KernelDensityGradient(2.0)).fit(X)
     assert len(model.modes_) == 1
     file = write_report(tmp_path / "one.html", model, X)
-    page = Page(driver, file, tmp_path / "downloads")
+    page = Page(driver, file, tmp_path / "downloads", len(X))
     (tmp_path / "downloads").mkdir()
     assert not page["slider"].is_enabled()
     np.testing.assert_array_equal(page.download(), np.zeros(300))
