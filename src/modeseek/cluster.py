@@ -153,7 +153,6 @@ class ModeClustering(ClusterMixin, BaseEstimator):
     row_modes_: Integers
     merge_tree_: MergeTree
     estimator_: GradientEstimator
-    feature_relevance_: Floats
     n_iter_: int
     n_unconverged_: int
     n_guarded_: int
@@ -205,8 +204,6 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         rows = check_rows(self, X, reset=True)
         weight = check_weights(sample_weight, len(rows))
         self.estimator_ = self._make_estimator().fit(rows, sample_weight=weight)
-        if isinstance(self.estimator_, LogDensityGradient):
-            self.feature_relevance_ = self.estimator_.feature_relevance_
         counts = np.ones(len(rows)) if weight is None else weight
         self._blurred = []
         if self.ascent == "blurring":
@@ -228,6 +225,11 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         )
         self._reach = float(nearest.max())
         return self
+
+    @property
+    def feature_relevance_(self) -> Floats:
+        """Relevance of the features to the estimator, where it measures that."""
+        return self.estimator_.feature_relevance_
 
     def _check_parameters(self) -> None:
         check_choice("ascent", self.ascent, ASCENTS)

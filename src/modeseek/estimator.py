@@ -25,6 +25,7 @@ class GradientEstimator(BaseEstimator):
     n_jobs: int | None
     _origin: Floats
     _unit: float | Floats
+    feature_relevance_: Floats  # of those that measure it
 
     def _frame(self) -> Frame:
         return Frame(self._origin, self._unit)
