@@ -15,8 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
-from modeseek.cluster import LEAST_PROMINENCE, LEAST_SIGNIFICANCE
 from modeseek.datasets import gaussian, three_gaussians
+from modeseek.level import LEAST_PROMINENCE, LEAST_SIGNIFICANCE
 
 SEPARATE = LogDensityGradient(30, bandwidth=1.5, alpha=1e-3, coefficients="separate")
 
@@ -541,7 +541,7 @@ def test_verbose_says_what_happens(X, capsys):
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"ascent": "newton"}, ValueError, "ascent must be one of 'fixed_point'"),
+        ({"ascent": "newton"}, ValueError, "ascent must be one of 'auto', 'rows'"),
         ({"ascent": None}, ValueError, "ascent must be one of"),
         ({"prominence": -1}, ValueError, "prominence must be .* at least 0"),
         ({"prominence": "high"}, TypeError, "prominence must be a number"),

@@ -9,7 +9,7 @@ from scipy.optimize import minimize_scalar
 from modeseek.ascent import climb, fixed_point
 from modeseek.field import KernelField, PotentialField, SeparateField
 from modeseek.modes import assign_modes, find_modes
-from modeseek.tree import MergeTree, build_tree, profiles
+from modeseek.tree import MergeTree, Pass, build_tree, merge_down, profiles
 
 
 def make_field(centers, theta, widths=1.0, base=0.0):
@@ -254,7 +254,12 @@ def partition(group):
 def test_merges_go_from_the_highest_pass_down_and_the_higher_summit_stays(many):
     assert (np.diff(many.passes) <= 0).all()
     assert (many.prominence >= 0).all()
-    assert (many.heights[many.parent] >= many.heights[many.child]).all()
+    below = np.zeros(len(many.child), dtype=bool)
+    for i, (child, parent) in enumerate(zip(many.child, many.parent, strict=True)):
+        group = many.merge(below)  # by the merges above this one
+        assert group[child] == child
+        assert many.heights[group[parent]] >= many.heights[child]
+        below[i] = True
     children = np.sort(many.child)
     highest = many.heights.argmax()
     others = np.delete(np.arange(len(many.heights)), highest)
@@ -325,6 +330,22 @@ def test_a_cut_needs_either_a_prominence_or_a_number(many):
 def test_a_cut_into_an_impossible_number_says_what_is_possible(many, n_clusters):
     with pytest.raises(ValueError, match=f"from 1 to {len(many.heights)}"):
         many.cut(n_clusters=n_clusters)
+
+
+def test_a_small_mode_goes_to_its_neighbour_not_to_the_highest_of_the_group():
+    # Along a line: 0 (height 10), pass 6, 1 (height 9), pass 5, 2 (height 5.2).
+    passes = Pass(
+        low=np.array([0, 1]),
+        high=np.array([1, 2]),
+        height=np.array([6.0, 5.0]),
+        point=np.array([[0.5], [1.5]]),
+        reach=np.zeros((2, 1)),
+    )
+    tree = merge_down(np.array([10.0, 9.0, 5.2]), passes)
+    np.testing.assert_array_equal(tree.parent, [0, 1])
+    np.testing.assert_array_equal(tree.cut(prominence=1.0), [0, 1, 1])
+    np.testing.assert_array_equal(tree.cut(n_clusters=1), [0, 0, 0])
+    np.testing.assert_allclose(tree.barriers()[2], [0.2, 0.2, 0.0], atol=1e-12)
 
 
 def test_merge_knows_a_merge_by_hand():

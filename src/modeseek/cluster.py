@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from modeseek.ascent import (
+    Bools,
     Climb,
     Step,
     climb,
@@ -21,11 +22,23 @@ from modeseek.ascent import (
     quasi_newton,
 )
 from modeseek.blocks import chunk_slices, map_blocks
+from modeseek.blurring import blur, blurring_step
 from modeseek.estimator import GradientEstimator
 from modeseek.field import Field
 from modeseek.frame import Floats
 from modeseek.gradient import LogDensityGradient
+from modeseek.level import merges_on_field, merges_on_rows
 from modeseek.modes import assign_modes, find_modes
+from modeseek.rowgraph import (
+    MOST_NODES,
+    RowGraph,
+    build_graph,
+    nearest_nodes,
+    row_heights,
+    row_memberships,
+    row_paths,
+    steps_up,
+)
 from modeseek.sampling import Integers, draw_centers, generator, take_sample
 from modeseek.soft import distance_beyond, drops, soft_memberships
 from modeseek.tree import MergeTree, build_tree
@@ -40,20 +53,14 @@ from modeseek.validation import (
     is_word,
 )
 
-ASCENTS = ("fixed_point", "gradient", "quasi_newton", "blurring")
+ASCENTS = ("auto", "rows", "fixed_point", "gradient", "quasi_newton", "blurring")
 
 #: Rows among which passes between modes are sought.
 TREE_ROWS = 3000
 
-#: prominence="auto": merge what is lower than this, a density ratio of 1.35 ...
-LEAST_PROMINENCE = 0.3
-
-#: ... and what is lower than this many of its standard errors.
-LEAST_SIGNIFICANCE = 1.0
-
-#: Blurring stops when rows move less than this on average (in widths), or after so
-#: many rounds; what is left is climbed on the field of the rows as they were.
-BLURRED, MAX_BLURRING = 1e-3, 10
+#: ascent="auto" follows the gradient where a Gaussian explains this share of it: below
+#: about five dimensions, or with clusters far apart, the graph of rows sees more.
+MOSTLY_GAUSSIAN = 0.65
 
 #: Share of rows that may fail to converge without a warning: their modes are found
 #: by polishing.
@@ -63,7 +70,7 @@ TOLERATED = 0.01
 class ModeClustering(ClusterMixin, BaseEstimator):
     """Clustering by seeking the modes of the density.
 
-    The gradient of the log-density is estimated, every row climbs it to a mode, and
+    The gradient of the log-density is estimated, every row climbs to a mode, and
     rows that reach the same mode are a cluster. Modes between which the density
     hardly falls are merged. There is no number of clusters and no bandwidth to set.
 
@@ -73,16 +80,22 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         Estimator of the gradient; it is cloned. None is
         ``LogDensityGradient(bandwidth="auto")`` with this object's ``random_state``
         and ``n_jobs``. With ``KernelDensityGradient`` this is the Gaussian mean shift.
-    ascent : {"fixed_point", "gradient", "quasi_newton", "blurring"}, \
-            default="fixed_point"
-        How rows climb. The fixed point is a weighted mean shift; gradient ascent
-        takes steps of ``step_size`` times the gradient; quasi-Newton learns the
-        curvature along the way. Blurring estimates the gradient anew after every
-        step, from the rows where they are then.
+    ascent : {"auto", "rows", "fixed_point", "gradient", "quasi_newton", "blurring"}, \
+            default="auto"
+        How rows climb. The fixed point is a weighted mean shift along the estimated
+        gradient; gradient ascent takes steps of ``step_size`` times the gradient;
+        quasi-Newton learns the curvature along the way. Blurring estimates the
+        gradient anew after every step, from the rows where they are then. With
+        ``"rows"`` they climb from neighbour to neighbour instead, by the distances
+        between at most 5,000 of them. ``"auto"`` climbs along the gradient of an
+        estimator that is given; by default (``bandwidth="auto"``) only where much of
+        it is that of a Gaussian, and from row to row elsewhere.
     prominence : "auto" or float, default="auto"
         How far the log-density must fall between two modes for both to be clusters.
-        ``"auto"`` merges modes whose prominence is below 0.3 or below its standard
-        error; 0 keeps every mode, as the paper does.
+        ``"auto"`` decides from the tree, see the user guide: along the gradient it
+        merges modes whose prominence is below 0.3 or below its standard error (twice
+        that for learned widths), on the graph of rows those that chance or a gap in
+        the tree explains. 0 keeps every mode, as the paper does.
     step_size : "auto" or float, default="auto"
         Step size of the gradient ascent, in squared units of the data.
     tol : float, default=1e-4
@@ -101,6 +114,8 @@ class ModeClustering(ClusterMixin, BaseEstimator):
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each row, 0 for the largest.
+    ascent_ : str
+        How rows climbed: ``ascent``, or what ``"auto"`` chose.
     n_clusters_ : int
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The highest mode of each cluster.
@@ -151,6 +166,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
     modes_: Floats
     mode_labels_: Integers
     row_modes_: Integers
+    ascent_: str
     merge_tree_: MergeTree
     estimator_: GradientEstimator
     n_iter_: int
@@ -159,12 +175,13 @@ class ModeClustering(ClusterMixin, BaseEstimator):
     _mode_weight: Floats
     _reach: float
     _blurred: list[GradientEstimator]
+    _graph: RowGraph | None
 
     def __init__(
         self,
         estimator: GradientEstimator | None = None,
         *,
-        ascent: str = "fixed_point",
+        ascent: str = "auto",
         prominence: str | float = "auto",
         step_size: str | float = "auto",
         tol: float = 1e-4,
@@ -204,11 +221,63 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         rows = check_rows(self, X, reset=True)
         weight = check_weights(sample_weight, len(rows))
         self.estimator_ = self._make_estimator().fit(rows, sample_weight=weight)
-        counts = np.ones(len(rows)) if weight is None else weight
+        self.ascent_ = self._choose_ascent()
+        self._graph = None
         self._blurred = []
-        if self.ascent == "blurring":
-            self._blur(rows, weight)
-        self._say(f"climbing from {len(rows)} rows")
+        self._say(f"climbing from {len(rows)} rows ({self.ascent_})")
+        if self.ascent_ == "rows":
+            self._climb_rows(rows, weight)
+        else:
+            self._climb_field(rows, weight)
+        self._store_level()
+        return self
+
+    def _choose_ascent(self) -> str:
+        """What ``ascent="auto"`` means for the fitted estimator."""
+        if self.ascent != "auto":
+            return self.ascent
+        estimator = self.estimator_
+        if not isinstance(estimator, LogDensityGradient):
+            return "fixed_point"
+        if estimator.basis == "common":
+            return "quasi_newton"
+        chosen = is_word(estimator.bandwidth, "auto")
+        if chosen and estimator.gaussian_share_ < MOSTLY_GAUSSIAN:
+            return "rows"
+        return "fixed_point"
+
+    def _climb_rows(self, rows: NDArray[np.floating], weight: Floats | None) -> None:
+        """Find modes and their tree on the graph of rows, and the mode of each row."""
+        sample = take_sample(rows, weight, self.n_jobs)
+        ranking = sample.ranking
+        n_nodes = min(MOST_NODES, len(ranking.first))
+        drawn = ranking.first
+        if n_nodes < len(drawn):
+            drawn = draw_centers(ranking, n_nodes, generator(self.random_state))
+        count = np.bincount(ranking.rank, weights=sample.weight).astype(np.float64)
+        copies = count[ranking.rank[drawn]]
+        frame = self.estimator_._frame()
+        nodes = frame.enter(sample.X[drawn])
+        self._graph, tree = build_graph(nodes, copies, self.n_jobs)
+        self.merge_tree_ = tree._replace(saddles=frame.leave(tree.saddles))
+        self._modes = nodes[self._graph.peaks]
+        self.modes_ = frame.leave(self._modes)
+        weights = np.bincount(self._graph.mode, weights=copies)
+        self._mode_weight = weights.astype(np.float64)
+        self.row_modes_ = self._reach_rows(frame.enter(rows))
+        self.n_iter_ = 1 + steps_up(self._graph)
+        self.n_unconverged_ = self.n_guarded_ = 0
+
+    def _reach_rows(self, Z: Floats) -> Integers:
+        """Modes of the nodes nearest to rows."""
+        assert self._graph is not None
+        return self._graph.mode[nearest_nodes(self._graph, Z, self.n_jobs)[0]]
+
+    def _climb_field(self, rows: NDArray[np.floating], weight: Floats | None) -> None:
+        """Climb the field from every row; find the modes and their tree."""
+        counts = np.ones(len(rows)) if weight is None else weight
+        if self.ascent_ == "blurring":
+            self._blurred = blur(self.estimator_, rows, weight)
         frame, field = self.estimator_._frame(), self.estimator_._field()
         start = frame.enter(rows)
         arrived = self._climb(self._enter_blurred(rows), field)
@@ -219,12 +288,10 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         self._store_climb(arrived)
         self._store_modes(field, modes, mode_of_row, counts)
         self._grow_tree(rows, start, weight)
-        self._store_level()
         nearest = self.estimator_._over_rows(
             start[counts > 0], len(field.centers), lambda Z: field.evaluate(Z).nearest
         )
         self._reach = float(nearest.max())
-        return self
 
     @property
     def feature_relevance_(self) -> Floats:
@@ -273,17 +340,17 @@ class ModeClustering(ClusterMixin, BaseEstimator):
             print(f"[ModeClustering] {what}")
 
     def _step(self, field: Field) -> Step:
-        if self.ascent == "gradient":
+        if self.ascent_ == "gradient":
             if is_word(self.step_size, "auto"):
                 return gradient_ascent(largest_step_size(field))
             return gradient_ascent(float(self.step_size) / self.estimator_._unit**2)
-        return quasi_newton() if self.ascent == "quasi_newton" else fixed_point()
+        return quasi_newton() if self.ascent_ == "quasi_newton" else fixed_point()
 
     def _climb(self, Z: Floats, field: Field) -> Climb:
         """Climb from all rows, in chunks on the thread pool."""
         step = self._step(field)
         columns = len(field.centers)
-        if self.ascent == "quasi_newton":
+        if self.ascent_ == "quasi_newton":
             columns = max(columns, Z.shape[1] ** 2)  # an inverse Hessian a row
         size = chunk_slices(len(Z), columns)[0].stop
 
@@ -299,36 +366,11 @@ class ModeClustering(ClusterMixin, BaseEstimator):
     def _assign(self, ends: Floats, modes: Floats, field: Field) -> Integers:
         return assign_modes(field, ends, modes, lambda Z: self._climb(Z, field).points)
 
-    def _blur(self, rows: NDArray[np.floating], weight: Floats | None) -> None:
-        """Move all rows by a step, estimate anew, and so on; keep the estimators."""
-        X = np.asarray(rows, dtype=np.float64)
-        widths = self.estimator_.bandwidth_[None]
-        fixed: dict[str, Any] = {"bandwidth": np.where(np.isfinite(widths), widths, 1)}
-        if isinstance(self.estimator_, LogDensityGradient):
-            fixed["alpha"] = self.estimator_.alpha_
-            if self.estimator_.coefficients == "multitask":
-                fixed["gamma"] = self.estimator_.gamma_
-            if self.estimator_.gaussian_base_.any():
-                raise ValueError(
-                    "Blurring fits anew with fixed widths and no Gaussian base; give "
-                    'an estimator with bandwidth="cv".'
-                )
-        current = self.estimator_
-        for _ in range(MAX_BLURRING):
-            self._blurred.append(current)
-            moved = _blurring_step(current, X)
-            change = np.linalg.norm((moved - X) / current.bandwidth_, axis=1)
-            X = moved
-            if np.average(change, weights=weight) < BLURRED:
-                break
-            again = clone(current).set_params(**fixed)
-            current = again.fit(X, sample_weight=weight)
-
     def _enter_blurred(self, rows: NDArray[np.floating]) -> Floats:
         """Rows in the frame, after the steps of blurring if there are any."""
         X = np.asarray(rows, dtype=np.float64)
         for estimator in self._blurred:
-            X = _blurring_step(estimator, X)
+            X = blurring_step(estimator, X)
         return self.estimator_._frame().enter(X)
 
     def _store_climb(self, arrived: Climb) -> None:
@@ -342,7 +384,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
                 f"max_iter={self.max_iter} steps and {self.n_guarded_} needed the safe "
                 "step; each got the mode it is nearest to. Raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _store_modes(
@@ -396,8 +438,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         """Cut the tree at the level asked for and number the clusters by size."""
         tree = self.merge_tree_
         if is_word(self.prominence, "auto"):
-            doubtful = tree.prominence < LEAST_SIGNIFICANCE * tree.std_error
-            group = tree.merge((tree.prominence < LEAST_PROMINENCE) | doubtful)
+            group = tree.merge(self._merges_to_make())
         else:
             group = tree.cut(prominence=float(self.prominence))
         self.mode_labels_, tops = self._number(group)
@@ -406,6 +447,17 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         self.cluster_centers_ = self.modes_[tops]
         self._tops = tops
         self._say(f"{len(self.modes_)} modes, {self.n_clusters_} clusters")
+
+    def _merges_to_make(self) -> Bools:
+        if self._graph is None:
+            estimator = self.estimator_
+            learned = isinstance(estimator, LogDensityGradient) and (
+                is_word(estimator.bandwidth, "learned")
+                or bool(estimator.gaussian_base_.any())
+            )
+            return merges_on_field(self.merge_tree_, learned=learned)
+        n_nodes, dimension = len(self._graph.nodes), self._graph.dimension
+        return merges_on_rows(self.merge_tree_, n_nodes, dimension)
 
     def _number(self, group: Integers) -> tuple[Integers, Integers]:
         """Number groups of modes by their weight; the top mode of each number."""
@@ -441,8 +493,10 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         """Rows in the frame and the modes they reach."""
         check_is_fitted(self)
         rows = check_rows(self, X, reset=False)
-        field = self.estimator_._field()
         Z = self.estimator_._enter(rows)
+        if self._graph is not None:
+            return Z, self._reach_rows(Z)
+        field = self.estimator_._field()
         arrived = self._climb(self._enter_blurred(rows), field)
         return Z, self._assign(arrived.points, self._modes, field)
 
@@ -493,8 +547,11 @@ class ModeClustering(ClusterMixin, BaseEstimator):
             Rows sum to 1; the largest entry is the label.
         """
         Z, modes = self._arrive(X)
-        field, tree = self.estimator_._field(), self.merge_tree_
-        barrier = tree.barriers()[:, self._tops][modes]
+        barrier = self.merge_tree_.barriers()[:, self._tops]
+        if self._graph is not None:
+            node_labels = self.mode_labels_[self._graph.mode]
+            return row_memberships(self._graph, Z, node_labels, barrier, self.n_jobs)
+        field, barrier = self.estimator_._field(), barrier[modes]
         labels = self.mode_labels_[modes]
         tops = self._modes[self._tops]
 
@@ -518,6 +575,10 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         ndarray of shape (n_samples,)
         """
         Z, modes = self._arrive(X)
+        if self._graph is not None:
+            height = row_heights(self._graph, Z, self.n_jobs)
+            down = np.maximum(self.merge_tree_.heights[modes] - height, 0.0)
+            return np.asarray(-np.expm1(-down))
         field = self.estimator_._field()
         size = chunk_slices(len(Z), len(field.centers))[0].stop
 
@@ -544,13 +605,17 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         """
         check_is_fitted(self)
         rows = check_rows(self, X, reset=False)
-        self.estimator_._enter(rows)  # refuses rows out of reach
+        Z = self.estimator_._enter(rows)
+        if self._graph is not None:
+            steps = row_paths(self._graph, Z, self.n_jobs)
+            steps = [self.estimator_._frame().leave(step) for step in steps]
+            return np.stack([np.array(rows, dtype=np.float64), *steps[1:]])
         field, frame = self.estimator_._field(), self.estimator_._frame()
         here = np.asarray(rows, dtype=np.float64)
         points = []
         for estimator in self._blurred:
             points.append(here)
-            here = _blurring_step(estimator, here)
+            here = blurring_step(estimator, here)
         climb(
             field,
             frame.enter(here),
@@ -561,16 +626,6 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         )
         points[0] = np.array(rows, dtype=np.float64)
         return np.stack(points)
-
-
-def _blurring_step(estimator: GradientEstimator, X: Floats) -> Floats:
-    """One fixed-point step of rows, in the data's coordinates."""
-    frame, field = estimator._frame(), estimator._field()
-
-    def step(Z: Floats) -> Floats:
-        return climb(field, Z, fixed_point(), tol=0.0, max_iter=1).points
-
-    return frame.leave(estimator._over_rows(frame.enter(X), len(field.centers), step))
 
 
 def _highest_center(field: Field) -> Floats:

@@ -218,11 +218,16 @@ def merge_tree(model: ModeClustering, columns: Sequence[str], modes: Floats) -> 
             return text.append(f"  {height}, {share}, at {at}", style="not bold")
         return Text(f"merged  {height}, {share}, at {at}", style="dim")
 
-    merge_of = {int(child): i for i, child in enumerate(tree.child)}
-    root = next(m for m in range(len(modes)) if m not in merge_of)
+    merges_into: dict[int, list[int]] = {}
+    for i in reversed(range(len(tree.child))):  # from the lowest pass up
+        merges_into.setdefault(int(tree.parent[i]), []).append(i)
+    root = next(iter(set(range(len(modes))) - set(tree.child.tolist())))
     drawn = {root: Tree(describe(root, None))}
-    # From the lowest pass up: a mode's own merge comes after those into it.
-    for i in reversed(range(len(tree.child))):
-        child, parent = int(tree.child[i]), int(tree.parent[i])
-        drawn[child] = drawn[parent].add(describe(child, i))
+    waiting = [root]
+    while waiting:
+        parent = waiting.pop()
+        for i in merges_into.get(parent, []):
+            child = int(tree.child[i])
+            drawn[child] = drawn[parent].add(describe(child, i))
+            waiting.append(child)
     return drawn[root]

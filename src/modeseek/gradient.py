@@ -34,6 +34,7 @@ from modeseek.model import (
     fit_auto,
     fit_choice,
     fit_learned,
+    gaussian_share,
     tabulate_scores,
 )
 from modeseek.moments import Moments, Problem, task_scales
@@ -194,6 +195,9 @@ class LogDensityGradient(GradientEstimator):
         Strength of what ties features together; 0 unless multi-task.
     gaussian_base_ : ndarray of shape (n_features,)
         Inverse variances of the Gaussian in the model; zero where there is none.
+    gaussian_share_ : float
+        Share of the gradient, in the mean square, that a Gaussian explains: 1 for
+        Gaussian data. Measured where ``bandwidth`` is "auto" or "learned", else NaN.
     cv_results_ : dict of ndarray
         ``bandwidth`` (n_widths, n_features), ``alpha`` (n_alphas,),
         ``mean_test_loss`` and ``std_test_loss`` (n_widths, n_alphas),
@@ -243,6 +247,7 @@ class LogDensityGradient(GradientEstimator):
     gamma_: float
     kept_: NDArray[np.intp]
     gaussian_base_: Floats
+    gaussian_share_: float
     cv_results_: dict[str, NDArray[Any]]
     feature_relevance_: Floats
     moments_: Moments
@@ -344,6 +349,9 @@ class LogDensityGradient(GradientEstimator):
                 check_widths_match(bandwidth, pilot_rows)
             model = fit_choice(problem, choice, lams, typical, bandwidth, ALPHAS)
         self._store(model, frame, problem)
+        self.gaussian_share_ = float("nan")
+        if self._standardizes() and choice.is_plain():
+            self.gaussian_share_ = gaussian_share(model, typical)
         self._store_relevance(sample, rng)
         return self
 

@@ -265,19 +265,21 @@ def tabulate_scores(model: Model, frame: Frame) -> dict[str, NDArray[Any]]:
     return table
 
 
-def gaussian_share(model: Model) -> float:
+def gaussian_share(model: Model, typical: Floats) -> float:
     """Share of the gradient that a Gaussian explains, from 0 to 1.
 
     Parameters
     ----------
     model : Model
-        Without a base, chosen by cross-validation in a frame of unit variances.
+        Its grid of widths was searched without a base, in a frame of unit variances.
+    typical : ndarray of shape (d,)
+        Infinite for features outside the model.
 
     Returns
     -------
     float
     """
-    gaussian = float(np.isfinite(model.widths).sum())
+    gaussian = float(np.isfinite(typical).sum())
     return gaussian / max(gaussian, -float(model.scores.loss[model.scores.best()]))
 
 
@@ -300,7 +302,7 @@ def fit_auto(
     Model
     """
     simple = fit_grid(problem, lams, typical)
-    if gaussian_share(simple) < GAUSSIAN_SHARE:
+    if gaussian_share(simple, typical) < GAUSSIAN_SHARE:
         return simple
     return _learn_from(simple, problem, lams, typical, ranking)
 
@@ -320,7 +322,7 @@ def _learn_from(
     simple: Model, problem: Problem, lams: Floats, typical: Floats, ranking: Ranking
 ) -> Model:
     """Learn widths on some rows, then solve on all of them."""
-    if gaussian_share(simple) >= GAUSSIAN_SHARE:
+    if gaussian_share(simple, typical) >= GAUSSIAN_SHARE:
         problem = problem._replace(base=np.where(np.isfinite(typical), 1.0, 0.0))
     finite = np.isfinite(typical)
     rows = _pilot_rows(problem, ranking)

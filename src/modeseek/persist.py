@@ -28,6 +28,7 @@ from modeseek.kernel import KernelDensityGradient
 from modeseek.messages import DataError
 from modeseek.moments import Moments
 from modeseek.outputs import replacing
+from modeseek.rowgraph import RowGraph
 from modeseek.tree import MergeTree
 
 #: Version of the format. A file of a later one is refused, of an earlier one read.
@@ -44,6 +45,7 @@ OWN_TYPES = frozenset(
         LogDensityGradient,
         KernelDensityGradient,
         MergeTree,
+        RowGraph,
         Moments,
         KFold,
     )

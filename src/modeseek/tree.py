@@ -48,9 +48,11 @@ ZOOM_POINTS, ZOOM_STEPS = 9, 10
 class MergeTree(NamedTuple):
     """Merges of modes, by falling pass.
 
-    Merge i joins the group whose highest mode is ``child[i]`` to the one whose
-    highest is ``parent[i]``. Any subset of merges is a partition of the modes, and
-    those below a prominence are a hierarchy.
+    Merge i joins the group whose highest mode is ``child[i]`` to a group with a higher
+    one, and ``parent[i]`` is the mode of that group which lies across the pass. A mode
+    of little prominence thus goes to its neighbour, not to the highest mode that the
+    neighbour's group had by then. Any subset of merges is a partition of the modes,
+    and those below a prominence are a hierarchy.
 
     Attributes
     ----------
@@ -110,13 +112,15 @@ class MergeTree(NamedTuple):
     def merge(self, made: Bools) -> Integers:
         """Group of every mode when the given merges are made."""
         group = np.arange(len(self.heights))
-        # From the lowest pass up: a parent's own merge, made at a lower pass, is
-        # then already known to its children.
-        for child, parent in zip(
-            self.child[made][::-1], self.parent[made][::-1], strict=True
-        ):
-            group[child] = group[parent]
-        return group
+        group[self.child[made]] = self.parent[made]
+        while not np.array_equal(group[group], group):
+            group = group[group]
+        # The end of the way may be lower than others when merges are left out.
+        order = np.argsort(-self.heights, kind="stable")
+        ends, first = np.unique(group[order], return_index=True)
+        top = np.empty_like(group)
+        top[ends] = order[first]
+        return top[group]
 
     def barriers(self) -> Floats:
         """Height of each mode above the pass to each other one; 0 to itself.
@@ -127,14 +131,15 @@ class MergeTree(NamedTuple):
         """
         n_modes = len(self.heights)
         highest_pass = np.diag(self.heights)
-        members = {mode: np.array([mode]) for mode in range(n_modes)}
+        group = np.arange(n_modes)
         for child, parent, height in zip(
             self.child, self.parent, self.passes, strict=True
         ):
-            one, two = members.pop(child), members[parent]
+            one = np.flatnonzero(group == group[child])
+            two = np.flatnonzero(group == group[parent])
             highest_pass[np.ix_(one, two)] = height
             highest_pass[np.ix_(two, one)] = height
-            members[parent] = np.concatenate([one, two])
+            group[one] = group[parent]
         return np.maximum(self.heights[:, None] - highest_pass, 0.0)
 
 
@@ -180,10 +185,10 @@ def build_tree(
         _lowest_points(field, nodes, heights, basin, edges, EDGE_POINTS),
     ]
     columns: list[Any] = [np.concatenate(part) for part in zip(*found, strict=True)]
-    passes = _best_of_pairs(Pass(*columns))
+    passes = best_of_pairs(Pass(*columns))
     if has_potential(field):
         passes = _refine(field, modes, _zoom(field, passes))
-    return _merge_down(heights[:k], passes)
+    return merge_down(heights[:k], passes)
 
 
 def _graph(
@@ -306,8 +311,17 @@ def _lowest_points(
     )
 
 
-def _best_of_pairs(passes: Pass) -> Pass:
-    """Highest candidate of every pair."""
+def best_of_pairs(passes: Pass) -> Pass:
+    """Highest candidate of every pair.
+
+    Parameters
+    ----------
+    passes : Pass
+
+    Returns
+    -------
+    Pass
+    """
     order = np.lexsort((-passes.height, passes.high, passes.low))
     low, high = passes.low[order], passes.high[order]
     first = np.ones(len(order), dtype=bool)
@@ -380,23 +394,39 @@ def _joins(
     return np.asarray(one_way & (reached[0] == low) & (reached[1] == high))
 
 
-def _merge_down(heights: Floats, passes: Pass) -> MergeTree:
-    """Join groups of modes from the highest pass down; the higher summit stays."""
+def merge_down(heights: Floats, passes: Pass) -> MergeTree:
+    """Join groups of modes from the highest pass down; the higher summit stays.
+
+    Parameters
+    ----------
+    heights : ndarray of shape (k,)
+        Of the modes.
+    passes : Pass
+        The graph of modes that they span is in one piece.
+
+    Returns
+    -------
+    MergeTree
+        With standard errors of zero.
+    """
     summit = np.arange(len(heights))
 
     def find(mode: int) -> int:
         while summit[mode] != mode:
-            mode = summit[mode]
+            summit[mode] = summit[summit[mode]]
+            mode = int(summit[mode])
         return mode
 
     merges: list[tuple[int, int, int]] = []
     for i in np.argsort(-passes.height, kind="stable"):
-        a, b = find(passes.low[i]), find(passes.high[i])
+        one, two = int(passes.low[i]), int(passes.high[i])
+        a, b = find(one), find(two)
         if a == b:
             continue
-        lower, higher = (a, b) if (heights[a], -a) < (heights[b], -b) else (b, a)
-        summit[lower] = higher
-        merges.append((lower, higher, int(i)))
+        if (heights[a], -a) > (heights[b], -b):
+            a, b, two = b, a, one
+        summit[a] = b
+        merges.append((a, two, int(i)))
     table: NDArray[np.intp] = np.array(merges, dtype=np.intp).reshape(-1, 3)
     child, which = table[:, 0], table[:, 2]
     # A saddle cannot be above a summit but by rounding.

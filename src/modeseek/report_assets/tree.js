@@ -5,12 +5,14 @@
 
 /** Highest mode of each mode's group when merges below a prominence are made. */
 function groupsAt(tree, nModes, prominence) {
-  const group = Array.from({ length: nModes }, (_, mode) => mode);
-  // From the lowest pass up, so that a parent's own merge is known to its children.
-  for (let i = tree.child.length - 1; i >= 0; i--) {
-    if (tree.prominence[i] < prominence) group[tree.child[i]] = group[tree.parent[i]];
-  }
-  return group;
+  const across = Array.from({ length: nModes }, (_, mode) => mode);
+  tree.child.forEach((child, i) => {
+    if (tree.prominence[i] < prominence) across[child] = tree.parent[i];
+  });
+  return across.map((mode) => {
+    while (across[mode] !== mode) mode = across[mode];
+    return mode;
+  });
 }
 
 /** Cluster of each mode, 0 for the heaviest group, and the top mode of each cluster. */

@@ -1,0 +1,53 @@
+"""How prominent chance makes the modes of the graph of rows, beside the bound in use.
+
+Draws uniform cubes, builds the graph of rows, and prints quantiles of the largest
+prominence with ``modeseek.level.chance_prominence``::
+
+    python benchmarks/chance.py --draws 20
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+
+from modeseek.level import chance_prominence
+from modeseek.rowgraph import build_graph
+
+
+def largest_prominence(n: int, d: int, seed: int) -> tuple[float, float]:
+    """Largest prominence in a standardised uniform cube, and the bound for it."""
+    X = np.random.default_rng(seed).uniform(size=(n, d))
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    graph, tree = build_graph(X, np.ones(n))
+    bound = chance_prominence(n, graph.dimension)
+    return float(tree.prominence.max(initial=0.0)), bound
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--draws", type=int, default=20)
+    parser.add_argument(
+        "--rows", type=int, nargs="+", default=[50, 150, 500, 1500, 5000]
+    )
+    parser.add_argument(
+        "--features", type=int, nargs="+", default=[1, 2, 3, 4, 5, 8, 12, 20]
+    )
+    options = parser.parse_args()
+    print("| features | rows | median | 95 % | largest | bound | above the bound |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for d in options.features:
+        for n in options.rows:
+            drawn = [largest_prominence(n, d, seed) for seed in range(options.draws)]
+            p, bound = np.array(drawn).T
+            median, high = np.percentile(p, [50, 95])
+            print(
+                f"| {d} | {n:,} | {median:.2f} | {high:.2f} | {p.max():.2f} "
+                f"| {bound.mean():.2f} | {(p >= bound).sum()} of {options.draws} |",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

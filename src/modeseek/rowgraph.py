@@ -1,0 +1,361 @@
+r"""The graph of rows: climbing from row to row instead of along a field.
+
+A field of some hundred Gaussians is smooth, and it levels off where it has no centres:
+right for what is nearly Gaussian, too coarse for many small or winding clusters. There
+rows climb from neighbour to neighbour. A row's height is its log-density by the
+distances to its neighbours,
+
+.. math:: h_i = -D\, \overline{\log r_{ij}}, \qquad j = 8, \dots, 15,
+
+with D the dimension that the rows fill, which may be less than their number of features
+(by maximum likelihood, from the same distances). An edge between neighbours is as high
+as its lower end, and no higher than the distances half-way allow: between two clusters
+lies an empty place, however near their rows. Each row climbs along its highest edge to
+a higher row, and where there is none it is a mode. Passes between modes are the
+highest edges between their basins.
+
+Copies of a row are one node with a count, so counts and copies are the same; own copies
+lie half-way to the nearest neighbour. New rows take the mode of the nearest node.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import KDTree
+
+from modeseek.blocks import count_workers
+from modeseek.frame import Floats
+from modeseek.sampling import Integers
+from modeseek.soft import OWN_ADVANTAGE
+from modeseek.tree import MergeTree, Pass, best_of_pairs, merge_down
+
+#: Nodes at most: they are drawn where there are more distinct rows.
+MOST_NODES = 5000
+
+#: Neighbours whose distances make a height; the nearer half of them is too noisy.
+HEIGHT_NEIGHBORS = 15
+
+#: Neighbours that measure the dimension.
+DIMENSION_NEIGHBORS = 20
+
+#: Neighbours to which a node has edges.
+EDGE_NEIGHBORS = 10
+
+#: Neighbour whose distance half-way along an edge is compared with that at its ends.
+MIDWAY_NEIGHBOR = 5
+
+#: Edges this much below a node still lead up: bumps no higher are no modes.
+BUMP = 0.05
+
+#: Shortest edges by which a piece of the graph is tied to the rest.
+TIES = 3
+
+
+class RowGraph(NamedTuple):
+    """Nodes with their heights and their ways up, in the frame."""
+
+    nodes: Floats  # (m, d) distinct rows
+    height: Floats  # (m,) log-density up to a constant
+    radius: Floats  # (m,) geometric mean of the distances that make the height
+    uphill: Integers  # (m,) the next node on the way up; a mode's own number
+    mode: Integers  # (m,) the mode that it ends at
+    peaks: Integers  # (k,) nodes that are modes, highest first
+    dimension: float
+
+
+class _Neighbors(NamedTuple):
+    """Nearest other nodes of every node, nearest first."""
+
+    distance: Floats  # (m, q)
+    node: Integers  # (m, q)
+
+
+def build_graph(
+    nodes: Floats, counts: Floats, n_jobs: int | None = None
+) -> tuple[RowGraph, MergeTree]:
+    """Find the heights of rows, their ways up, and the tree of their modes.
+
+    Parameters
+    ----------
+    nodes : ndarray of shape (m, d)
+        Distinct rows, at least two.
+    counts : ndarray of shape (m,)
+        Copies of each; only their proportions matter.
+    n_jobs : int or None
+
+    Returns
+    -------
+    graph : RowGraph
+    tree : MergeTree
+        Of ``graph.peaks``, with its saddles in the frame.
+    """
+    m, d = nodes.shape
+    search = KDTree(nodes)
+    workers = count_workers(n_jobs)
+    near = _find_neighbors(search, min(DIMENSION_NEIGHBORS, m - 1), workers)
+    dimension = _dimension(near.distance, d)
+    k = min(HEIGHT_NEIGHBORS, max(1, m // 4))
+    log_radius = _log_radius(near, counts / counts.mean(), k)
+    height = -dimension * log_radius
+    edges = _connect(nodes, _edges(near.node[:, :EDGE_NEIGHBORS]))
+    middle = 0.5 * (nodes[edges[:, 0]] + nodes[edges[:, 1]])
+    ridge = _edge_heights(search, near, edges, middle, height, dimension, workers)
+    uphill = _ways_up(height, edges, ridge)
+    peaks, mode = _follow(uphill, nodes, height)
+    graph = RowGraph(nodes, height, np.exp(log_radius), uphill, mode, peaks, dimension)
+    tree = _merge(graph, edges, ridge, middle)
+    error = np.sqrt(2.0 / (k - k // 2 / 2.0))
+    return graph, tree._replace(std_error=np.full(len(tree.child), error))
+
+
+def _find_neighbors(search: KDTree, q: int, workers: int) -> _Neighbors:
+    distance, index = search.query(search.data, k=q + 1, workers=workers)
+    # Rows are distinct, so each one's nearest is itself, but for underflow.
+    return _Neighbors(distance[:, 1:], index[:, 1:])
+
+
+def _dimension(distance: Floats, d: int) -> float:
+    """Maximum likelihood of the dimension, from 1 to that of the rows."""
+    far = np.maximum(distance[:, -1:], np.finfo(float).tiny)
+    rise = np.log(far / np.maximum(distance[:, :-1], np.finfo(float).tiny))
+    mean = float(rise.mean()) if rise.size else 0.0
+    return float(np.clip(1.0 / mean, 1.0, d)) if mean > 0 else float(d)
+
+
+def _log_radius(near: _Neighbors, counts: Floats, k: int) -> Floats:
+    """Mean log-distance from neighbour k // 2 to neighbour k, counted with copies."""
+    r = np.maximum(near.distance, np.finfo(float).tiny)
+    r = np.column_stack([0.5 * r[:, 0], r])
+    copies = np.column_stack([np.maximum(counts - 1.0, 0.0), counts[near.node]])
+    reached = np.cumsum(copies, axis=1)
+    last = np.minimum(k, reached[:, -1:])
+    first = last * (k // 2) / k
+    window = np.minimum(reached, last) - np.maximum(reached - copies, first)
+    window = np.maximum(window, 0.0)
+    return np.asarray((window * np.log(r)).sum(axis=1) / window.sum(axis=1))
+
+
+def _edges(neighbor: Integers) -> Integers:
+    """Distinct pairs (low, high) of nodes and their neighbours."""
+    rows = np.repeat(np.arange(len(neighbor)), neighbor.shape[1])
+    pairs = np.sort(np.column_stack([rows, neighbor.ravel()]))
+    return np.unique(pairs[pairs[:, 0] < pairs[:, 1]], axis=0)
+
+
+def _connect(nodes: Floats, edges: Integers) -> Integers:
+    """Tie every piece of the graph to its nearest nodes outside, until one is left."""
+    while True:
+        graph = coo_array((np.ones(len(edges)), edges.T), shape=(len(nodes),) * 2)
+        n_pieces, piece = connected_components(graph, directed=False)
+        if n_pieces == 1:
+            return edges
+        added = [edges]
+        for number in range(n_pieces):
+            inside = np.flatnonzero(piece == number)
+            outside = np.flatnonzero(piece != number)
+            distance, nearest = KDTree(nodes[outside]).query(nodes[inside])
+            shortest = np.argsort(distance, kind="stable")[:TIES]
+            added.append(
+                np.sort(np.column_stack([inside[shortest], outside[nearest[shortest]]]))
+            )
+        edges = np.unique(np.concatenate(added), axis=0)
+
+
+def _edge_heights(
+    search: KDTree,
+    near: _Neighbors,
+    edges: Integers,
+    middle: Floats,
+    height: Floats,
+    dimension: float,
+    workers: int,
+) -> Floats:
+    """Height of the lowest point of each edge, from its ends and half-way."""
+    q = min(MIDWAY_NEIGHBOR, near.distance.shape[1])
+    tiny = np.finfo(float).tiny
+    distance, _ = search.query(middle, k=[q], workers=workers)
+    there = np.log(np.maximum(distance[:, 0], tiny))
+    here = np.log(np.maximum(near.distance[:, q - 1], tiny))
+    lowest = height[edges].min(axis=1)
+    for end in edges.T:
+        fall = dimension * (there - here[end])
+        lowest = np.minimum(lowest, height[end] - fall)
+    return np.asarray(lowest)
+
+
+def _ways_up(height: Floats, edges: Integers, ridge: Floats) -> Integers:
+    """The other end of each node's highest edge to a higher node."""
+    start = np.concatenate([edges[:, 0], edges[:, 1]])
+    end = np.concatenate([edges[:, 1], edges[:, 0]])
+    along = np.concatenate([ridge, ridge])
+    level = height[end] == height[start]
+    up = (height[end] > height[start]) | (level & (end < start))
+    up &= along >= height[start] - BUMP
+    start, end, along = start[up], end[up], along[up]
+    order = np.lexsort((end, -height[end], -along, start))
+    nodes, first = np.unique(start[order], return_index=True)
+    uphill = np.arange(len(height))
+    uphill[nodes] = end[order[first]]
+    return uphill
+
+
+def _follow(
+    uphill: Integers, nodes: Floats, height: Floats
+) -> tuple[Integers, Integers]:
+    """Modes, highest first, and the mode at the end of every node's way up."""
+    top = uphill
+    while not np.array_equal(top[top], top):
+        top = top[top]
+    peaks = np.unique(top)
+    peaks = peaks[np.lexsort((*nodes[peaks].T, -height[peaks]))]
+    number = np.empty(len(uphill), dtype=np.intp)
+    number[peaks] = np.arange(len(peaks))
+    return peaks, number[top]
+
+
+def _merge(
+    graph: RowGraph, edges: Integers, ridge: Floats, middle: Floats
+) -> MergeTree:
+    """Tree of the modes, from the edges between their basins."""
+    pair = np.sort(graph.mode[edges], axis=1)
+    between = pair[:, 0] != pair[:, 1]
+    passes = Pass(
+        pair[between, 0],
+        pair[between, 1],
+        ridge[between],
+        middle[between],
+        np.zeros((int(between.sum()), middle.shape[1])),
+    )
+    return merge_down(graph.height[graph.peaks], best_of_pairs(passes))
+
+
+def nearest_nodes(
+    graph: RowGraph, Z: Floats, n_jobs: int | None = None
+) -> tuple[Integers, Floats]:
+    """Nearest node of every row, and its distance.
+
+    Parameters
+    ----------
+    graph : RowGraph
+    Z : ndarray of shape (n, d)
+    n_jobs : int or None
+
+    Returns
+    -------
+    index : ndarray of shape (n,)
+    distance : ndarray of shape (n,)
+    """
+    distance, index = KDTree(graph.nodes).query(Z, workers=count_workers(n_jobs))
+    return index, distance
+
+
+def row_heights(graph: RowGraph, Z: Floats, n_jobs: int | None = None) -> Floats:
+    """Log-density at rows, by their distances to nodes; at a node, the node's own.
+
+    Parameters
+    ----------
+    graph : RowGraph
+    Z : ndarray of shape (n, d)
+    n_jobs : int or None
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
+    k = min(HEIGHT_NEIGHBORS, max(1, len(graph.nodes) // 4))
+    ranks = np.arange(k // 2 + 1, k + 1)
+    search = KDTree(graph.nodes)
+    distance, _ = search.query(Z, k=ranks, workers=count_workers(n_jobs))
+    r = np.maximum(distance, np.finfo(float).tiny)
+    index, nearest = nearest_nodes(graph, Z, n_jobs)
+    at_node = nearest == 0
+    height = -graph.dimension * np.log(r).mean(axis=1)
+    return np.where(at_node, graph.height[index], height)
+
+
+def row_memberships(
+    graph: RowGraph,
+    Z: Floats,
+    node_labels: Integers,
+    barrier: Floats,
+    n_jobs: int | None = None,
+) -> Floats:
+    r"""Shares of rows in clusters, by the pass on the way and the distance.
+
+    A row at the nearest node i, with distances :math:`r_{ik}` to the nearest node of
+    cluster k, belongs to it in proportion to
+    :math:`e^{-b_{ik}} (\rho_i / \max(\rho_i, r_{ik}))^D`, with :math:`b` the height
+    of the node above the pass, if it is above, and :math:`\rho` its radius.
+
+    Parameters
+    ----------
+    graph : RowGraph
+    Z : ndarray of shape (n, d)
+    node_labels : ndarray of shape (m,)
+        Cluster of each node.
+    barrier : ndarray of shape (k, n_clusters)
+        Height of each mode above the pass to each cluster.
+    n_jobs : int or None
+
+    Returns
+    -------
+    ndarray of shape (n, n_clusters)
+        Rows sum to 1; the largest entry is the nearest node's cluster.
+    """
+    index, own = nearest_nodes(graph, Z, n_jobs)
+    mode = graph.mode[index]
+    below = graph.height[graph.peaks][mode] - graph.height[index]
+    fall = np.maximum(barrier[mode] - below[:, None], 0.0)
+    reach = np.maximum(graph.radius[index], own)
+    for label in range(barrier.shape[1]):
+        members = KDTree(graph.nodes[node_labels == label])
+        distance, _ = members.query(Z, workers=count_workers(n_jobs))
+        beyond = np.log(np.maximum(distance / reach, 1.0))
+        fall[:, label] += graph.dimension * beyond
+    fall += OWN_ADVANTAGE
+    fall[np.arange(len(Z)), node_labels[index]] = 0.0
+    share = np.exp(-fall)
+    return np.asarray(share / share.sum(axis=1, keepdims=True))
+
+
+def row_paths(graph: RowGraph, Z: Floats, n_jobs: int | None = None) -> list[Floats]:
+    """Where rows are after every step: the nearest node, then its way up.
+
+    Parameters
+    ----------
+    graph : RowGraph
+    Z : ndarray of shape (n, d)
+    n_jobs : int or None
+
+    Returns
+    -------
+    list of ndarray of shape (n, d)
+        The first is Z; a row that has arrived stays where it is.
+    """
+    here, _ = nearest_nodes(graph, Z, n_jobs)
+    points = [Z, graph.nodes[here]]
+    while not np.array_equal(graph.uphill[here], here):
+        here = graph.uphill[here]
+        points.append(graph.nodes[here])
+    return points
+
+
+def steps_up(graph: RowGraph) -> int:
+    """Most steps from a node to its mode.
+
+    Parameters
+    ----------
+    graph : RowGraph
+
+    Returns
+    -------
+    int
+    """
+    here, steps = graph.uphill, 0
+    while not np.array_equal(graph.uphill[here], here):
+        here, steps = graph.uphill[here], steps + 1
+    return steps + int((graph.uphill != np.arange(len(here))).any())

@@ -1,0 +1,96 @@
+"""The level of the tree: which merges are made when nobody says."""
+
+import numpy as np
+import pytest
+
+from modeseek.level import (
+    CERTAIN,
+    LEAST_PROMINENCE,
+    chance_prominence,
+    merges_on_field,
+    merges_on_rows,
+    widest_gap,
+)
+from modeseek.rowgraph import build_graph
+from modeseek.tree import MergeTree
+
+
+def tree_of(prominence, error=0.0):
+    p = np.asarray(prominence, dtype=float)
+    k = len(p) + 1
+    return MergeTree(
+        heights=np.full(k, 10.0),
+        child=np.arange(1, k),
+        parent=np.zeros(k - 1, dtype=np.intp),
+        saddles=np.zeros((k - 1, 1)),
+        passes=10.0 - p,
+        prominence=p,
+        std_error=np.full(k - 1, float(error)),
+    )
+
+
+def test_on_the_field_small_and_doubtful_merges_are_made():
+    made = merges_on_field(tree_of([2.0, 0.5, 0.9 * LEAST_PROMINENCE]), learned=False)
+    np.testing.assert_array_equal(made, [False, False, True])
+    doubtful = tree_of([1.5], error=1.0)
+    assert not merges_on_field(doubtful, learned=False)[0]
+    assert merges_on_field(doubtful, learned=True)[0]
+
+
+def test_the_widest_gap_counts_how_many_stand_out_together():
+    # One at 9 stands out by log(10 / 1.5) = 1.9, two at 9 and 0.5 by 0.6.
+    assert widest_gap(np.array([9.0, 0.5])) == 9.0
+    # One at 9 stands out by log(10 / 3.1) = 1.2, three above 2 by 1.7 log(3) = 1.9.
+    assert widest_gap(np.array([9.0, 2.1, 2.0, 0.0])) == 2.0
+    assert widest_gap(np.array([0.4, 0.3])) == np.inf
+    assert widest_gap(np.empty(0)) == np.inf
+
+
+def test_the_gap_is_the_largest_of_all_written_out():
+    p = np.random.default_rng(0).exponential(size=30)
+    falling = np.sort(p)[::-1]
+    best, where = -1.0, None
+    for i, high in enumerate(falling):
+        low = falling[i + 1] if i + 1 < len(falling) else 0.0
+        worth = np.sqrt(i + 1) * np.log((1 + high) / (1 + low))
+        if high >= 0.5 and worth > best:
+            best, where = worth, high
+    assert widest_gap(p) == where
+
+
+def test_what_chance_explains_is_one_cluster():
+    chance = chance_prominence(1000, 2.0)
+    assert merges_on_rows(tree_of([0.99 * chance, 0.3]), 1000, 2.0).all()
+    assert not merges_on_rows(tree_of([1.01 * chance, 0.3]), 1000, 2.0)[0]
+    assert merges_on_rows(tree_of([]), 1000, 2.0).shape == (0,)
+
+
+def test_what_chance_cannot_explain_stands_also_above_a_gap():
+    chance = chance_prominence(1000, 2.0)
+    p = [50.0, 1.05 * CERTAIN * chance, 0.95 * CERTAIN * chance, 0.2]
+    assert widest_gap(np.array(p)) == 50.0
+    made = merges_on_rows(tree_of(p), 1000, 2.0)
+    np.testing.assert_array_equal(made, [False, False, True, True])
+
+
+@pytest.mark.parametrize(("n", "d"), [(60, 2), (150, 1), (150, 8), (600, 2), (600, 5)])
+def test_chance_stays_below_its_bound_in_cubes(n, d):
+    # 19 of 20 are meant to; three of ten would be far off.
+    above = 0
+    for seed in range(10):
+        X = np.random.default_rng(seed).uniform(size=(n, d))
+        graph, tree = build_graph(X, np.ones(n))
+        bound = chance_prominence(n, graph.dimension)
+        above += tree.prominence.max(initial=0.0) >= bound
+    assert above <= 2
+
+
+@pytest.mark.parametrize("d", [2, 5])
+def test_the_bound_is_not_far_above_chance(d):
+    largest = []
+    for seed in range(5):
+        X = np.random.default_rng(seed).uniform(size=(600, d))
+        graph, tree = build_graph(X, np.ones(600))
+        bound = chance_prominence(600, graph.dimension)
+        largest.append(tree.prominence.max() / bound)
+    assert max(largest) > 0.4

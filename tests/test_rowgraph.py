@@ -1,0 +1,250 @@
+"""The graph of rows: against loops written out, and what it promises."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+from sklearn.datasets import make_blobs, make_circles
+from sklearn.metrics import adjusted_rand_score
+
+from modeseek import ModeClustering
+from modeseek.rowgraph import (
+    BUMP,
+    EDGE_NEIGHBORS,
+    HEIGHT_NEIGHBORS,
+    MIDWAY_NEIGHBOR,
+    build_graph,
+    nearest_nodes,
+    row_heights,
+    row_memberships,
+    row_paths,
+    steps_up,
+)
+
+
+def rows_of_three(n=300, d=2, seed=0):
+    return make_blobs(n, n_features=d, centers=3, random_state=seed)[0]
+
+
+@pytest.fixture(scope="module")
+def three():
+    nodes = rows_of_three()
+    graph, tree = build_graph(nodes, np.ones(len(nodes)))
+    return graph, tree
+
+
+def slow_edges(nodes):
+    """Edges to the nearest ten, as a set of pairs; the graph must be in one piece."""
+    distance = cdist(nodes, nodes)
+    return {
+        tuple(sorted((i, int(j))))
+        for i, row in enumerate(distance)
+        for j in np.argsort(row)[1 : EDGE_NEIGHBORS + 1]
+    }
+
+
+def slow_ridge(graph, edge):
+    i, j = edge
+    nodes, D = graph.nodes, graph.dimension
+    q = MIDWAY_NEIGHBOR
+    middle = (nodes[i] + nodes[j]) / 2
+    there = np.sort(np.linalg.norm(nodes - middle, axis=1))[q - 1]
+    lowest = min(graph.height[i], graph.height[j])
+    for end in edge:
+        here = np.sort(np.linalg.norm(nodes - nodes[end], axis=1))[q]
+        lowest = min(lowest, graph.height[end] - D * np.log(there / here))
+    return lowest
+
+
+def test_heights_are_mean_log_distances_times_the_dimension(three):
+    graph, _ = three
+    distance = np.sort(cdist(graph.nodes, graph.nodes), axis=1)[:, 1:]
+    rise = np.log(distance[:, 19:20] / distance[:, :19])
+    assert graph.dimension == pytest.approx(min(1.0 / rise.mean(), 2.0))
+    window = np.log(distance[:, HEIGHT_NEIGHBORS // 2 : HEIGHT_NEIGHBORS])
+    np.testing.assert_allclose(graph.height, -graph.dimension * window.mean(axis=1))
+    np.testing.assert_allclose(graph.radius, np.exp(window.mean(axis=1)))
+
+
+def test_rows_go_along_their_highest_edge_to_a_higher_row():
+    X = make_blobs(150, n_features=3, centers=1, random_state=1)[0]
+    graph, _ = build_graph(X, np.ones(len(X)))
+    edges = slow_edges(X)
+    for i in range(len(X)):
+        ways = []
+        for edge in edges:
+            if i in edge:
+                j = edge[1 - edge.index(i)]
+                along = slow_ridge(graph, edge)
+                if graph.height[j] > graph.height[i] and (
+                    along >= graph.height[i] - BUMP
+                ):
+                    ways.append((along, graph.height[j], j))
+        expected = max(ways)[2] if ways else i
+        assert graph.uphill[i] == expected
+
+
+def test_passes_are_the_highest_edges_between_basins():
+    X = make_blobs(150, n_features=2, centers=1, random_state=2)[0]
+    graph, tree = build_graph(X, np.ones(len(X)))
+    assert len(tree.child) >= 2
+    highest = {}
+    for edge in slow_edges(X):
+        pair = tuple(sorted(graph.mode[list(edge)]))
+        if pair[0] != pair[1]:
+            height = slow_ridge(graph, edge)
+            highest[pair] = max(highest.get(pair, -np.inf), height)
+    # From the highest pass down, joining groups: the bottleneck tree.
+    group = list(range(len(graph.peaks)))
+    expected = []
+    for (a, b), height in sorted(highest.items(), key=lambda item: -item[1]):
+        if group[a] != group[b]:
+            expected.append(height)
+            group = [group[a] if g == group[b] else g for g in group]
+    np.testing.assert_allclose(tree.passes, expected)
+    np.testing.assert_allclose(
+        tree.prominence, graph.height[graph.peaks][tree.child] - tree.passes
+    )
+    np.testing.assert_array_equal(tree.heights, graph.height[graph.peaks])
+
+
+def test_modes_come_highest_first_and_every_row_ends_at_its_mode(three):
+    graph, tree = three
+    assert (np.diff(graph.height[graph.peaks]) <= 0).all()
+    np.testing.assert_array_equal(graph.uphill[graph.peaks], graph.peaks)
+    here = np.arange(len(graph.nodes))
+    for _ in range(steps_up(graph)):
+        here = graph.uphill[here]
+    np.testing.assert_array_equal(here, graph.peaks[graph.mode])
+    assert (tree.std_error > 0).all()
+
+
+def test_counts_are_copies_and_only_their_proportions_matter():
+    X = rows_of_three(200)
+    counts = np.random.default_rng(0).integers(1, 4, len(X)).astype(float)
+    one, _ = build_graph(X, counts)
+    two, _ = build_graph(X, 10.0 * counts)
+    np.testing.assert_array_equal(one.mode, two.mode)
+    np.testing.assert_allclose(one.height, two.height)
+    # By hand: the mass of the neighbours counts, own copies lie half-way to the first.
+    i, mean = 7, counts.mean()
+    distance = np.linalg.norm(X - X[i], axis=1)
+    order = np.argsort(distance)[1:]
+    r = np.r_[distance[order[0]] / 2, distance[order]]
+    mass = np.r_[max(counts[i] / mean - 1, 0), counts[order] / mean]
+    fine = 100_000
+    at = np.searchsorted(np.cumsum(mass), (np.arange(fine) + 0.5) / fine * 8 + 7)
+    expected = -one.dimension * np.log(r[at]).mean()
+    assert one.height[i] == pytest.approx(expected, abs=1e-3)
+
+
+def test_heavy_counts_and_near_copies_stay_finite():
+    X = rows_of_three(60)
+    counts = np.ones(60)
+    counts[3] = 1e6
+    X[5] = X[6] + 1e-300
+    graph, tree = build_graph(X, counts)
+    assert np.isfinite(graph.height).all()
+    assert np.isfinite(tree.passes).all()
+
+
+def test_two_and_three_rows_are_a_graph():
+    for n in (2, 3):
+        graph, tree = build_graph(np.arange(n)[:, None] * 1.0, np.ones(n))
+        assert len(tree.heights) == len(graph.peaks)
+        assert np.isfinite(graph.height).all()
+
+
+def test_pieces_far_apart_are_tied_together():
+    X = np.concatenate([rows_of_three(60) + shift for shift in (0.0, 1e3, 5e3, 1e5)])
+    graph, tree = build_graph(X, np.ones(len(X)))
+    assert len(tree.child) == len(graph.peaks) - 1
+    labels = tree.cut(n_clusters=4)[graph.mode].reshape(4, 60)
+    assert all(len(np.unique(part)) == 1 for part in labels)
+
+
+def test_new_rows_take_the_nearest_node_and_its_height(three):
+    graph, _ = three
+    Z = np.random.default_rng(0).normal(size=(50, 2)) * 5
+    index, distance = nearest_nodes(graph, Z)
+    table = cdist(Z, graph.nodes)
+    np.testing.assert_array_equal(index, table.argmin(axis=1))
+    np.testing.assert_allclose(distance, table.min(axis=1))
+    window = np.log(np.sort(table, axis=1)[:, 7:15])
+    expected = -graph.dimension * window.mean(axis=1)
+    np.testing.assert_allclose(row_heights(graph, Z), expected)
+    np.testing.assert_array_equal(row_heights(graph, graph.nodes), graph.height)
+
+
+def test_shares_sum_to_one_and_fall_with_the_distance(three):
+    graph, tree = three
+    group = tree.cut(n_clusters=3)
+    tops, labels = np.unique(group, return_inverse=True)
+    barrier = tree.barriers()[:, tops]
+    ends = graph.nodes[graph.peaks[tops]]
+    Z = ends[0] + np.linspace(0, 1, 101)[:, None] * (ends[1] - ends[0])
+    share = row_memberships(graph, Z, labels[graph.mode], barrier)
+    np.testing.assert_allclose(share.sum(axis=1), 1.0)
+    index, _ = nearest_nodes(graph, Z)
+    np.testing.assert_array_equal(share.argmax(axis=1), labels[graph.mode][index])
+    assert share[0, 0] > 0.8
+    assert share[-1, 1] > 0.8
+    between = share[40:61].max(axis=1).min()
+    assert between < 0.75
+
+
+def test_paths_lead_up_to_the_mode(three):
+    graph, _ = three
+    Z = graph.nodes[:20] + 0.01
+    points = row_paths(graph, Z)
+    np.testing.assert_array_equal(points[0], Z)
+    index, _ = nearest_nodes(graph, Z)
+    np.testing.assert_array_equal(
+        points[-1], graph.nodes[graph.peaks][graph.mode[index]]
+    )
+    for before, after in pairwise(points[1:]):
+        moved = (before != after).any(axis=1)
+        assert (row_heights(graph, after) > row_heights(graph, before))[moved].all()
+
+
+def test_rings_are_clusters_with_nothing_set():
+    X, y = make_circles(1000, factor=0.5, noise=0.04, random_state=0)
+    model = ModeClustering().fit(X)
+    assert model.ascent_ == "rows"
+    assert adjusted_rand_score(y, model.labels_) > 0.99
+
+
+@pytest.mark.parametrize("d", [2, 5])
+def test_a_uniform_cube_is_one_cluster(d):
+    X = np.random.default_rng(d).uniform(size=(500, d))
+    model = ModeClustering().fit(X)
+    assert model.ascent_ == "rows"
+    assert model.n_clusters_ == 1
+
+
+def test_where_there_are_more_rows_than_nodes_all_are_labelled_alike(monkeypatch):
+    X, y = make_blobs(2000, centers=4, random_state=3)
+    monkeypatch.setattr("modeseek.cluster.MOST_NODES", 500)
+    model = ModeClustering().fit(X)
+    assert len(model._graph.nodes) == 500
+    assert adjusted_rand_score(y, model.labels_) > 0.99
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    order = np.random.default_rng(0).permutation(len(X))
+    again = ModeClustering().fit(X[order])
+    np.testing.assert_array_equal(again.labels_, model.labels_[order])
+
+
+def test_answers_about_rows_agree_with_the_labels():
+    X, _ = make_blobs(400, centers=3, random_state=0)
+    model = ModeClustering().fit(X)
+    assert model.ascent_ == "rows"
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    np.testing.assert_array_equal(model.membership(X).argmax(axis=1), model.labels_)
+    score = model.outlier_score(X)
+    assert ((score >= 0) & (score < 1)).all()
+    assert model.outlier_score(model.modes_[:1])[0] == pytest.approx(0.0)
+    assert model.outlier_score(X.mean(axis=0, keepdims=True) + 1e3)[0] > 0.999
+    paths = model.paths(X[:5])
+    np.testing.assert_array_equal(paths[0], X[:5])
+    np.testing.assert_allclose(paths[-1], model.modes_[model.row_modes_[:5]])
