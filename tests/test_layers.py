@@ -17,6 +17,7 @@ LAYERS = {
     "blocks": 0,
     "basis": 1,
     "sampling": 1,
+    "neighbors": 2,
     "field": 2,
     "moments": 2,
     "datasets": 2,

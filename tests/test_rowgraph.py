@@ -71,22 +71,33 @@ def test_rows_go_along_their_highest_edge_to_a_higher_row():
     X = make_blobs(150, n_features=3, centers=1, random_state=1)[0]
     graph, _ = build_graph(X, np.ones(len(X)))
     edges = slow_edges(X)
+    n_bumps = 0
     for i in range(len(X)):
         ways = []
         for edge in edges:
             if i in edge:
                 j = edge[1 - edge.index(i)]
                 along = slow_ridge(graph, edge)
-                if graph.height[j] > graph.height[i] and (
-                    along >= graph.height[i] - BUMP
-                ):
+                if along >= graph.height[i] and graph.height[j] > graph.height[i]:
                     ways.append((along, graph.height[j], j))
-        expected = max(ways)[2] if ways else i
-        assert graph.uphill[i] == expected
+        if ways:
+            assert graph.uphill[i] == max(ways)[2]
+        elif i not in graph.peaks:
+            n_bumps += 1
+            assert graph.uphill[i] in graph.peaks
+            assert graph.height[graph.uphill[i]] > graph.height[i]
+    assert n_bumps > 0
+
+
+def test_no_mode_is_a_bump(three):
+    _, tree = three
+    assert len(tree.prominence) >= 2
+    assert (tree.prominence >= BUMP).all()
 
 
 def test_passes_are_the_highest_edges_between_basins():
-    X = make_blobs(150, n_features=2, centers=1, random_state=2)[0]
+    X = np.random.default_rng(3).uniform(size=(400, 1)) * [1.0, 0.0]
+    X = X + np.random.default_rng(4).normal(size=X.shape) * 0.02
     graph, tree = build_graph(X, np.ones(len(X)))
     assert len(tree.child) >= 2
     highest = {}

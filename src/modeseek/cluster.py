@@ -258,7 +258,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         copies = count[ranking.rank[drawn]]
         frame = self.estimator_._frame()
         nodes = frame.enter(sample.X[drawn])
-        self._graph, tree = build_graph(nodes, copies, self.n_jobs)
+        self._graph, tree = build_graph(nodes, copies, n_jobs=self.n_jobs)
         self.merge_tree_ = tree._replace(saddles=frame.leave(tree.saddles))
         self._modes = nodes[self._graph.peaks]
         self.modes_ = frame.leave(self._modes)

@@ -11,8 +11,9 @@ with D the dimension that the rows fill, which may be less than their number of 
 (by maximum likelihood, from the same distances). An edge between neighbours is as high
 as its lower end, and no higher than the distances half-way allow: between two clusters
 lies an empty place, however near their rows. Each row climbs along its highest edge to
-a higher row, and where there is none it is a mode. Passes between modes are the
-highest edges between their basins.
+a higher row, if that edge does not lead down first. Where there is none the row is a
+mode, unless it is a mere bump. Passes between modes are the highest edges between their
+basins.
 
 Copies of a row are one node with a count, so counts and copies are the same; own copies
 lie half-way to the nearest neighbour. New rows take the mode of the nearest node.
@@ -25,10 +26,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
-from scipy.spatial import KDTree
 
-from modeseek.blocks import count_workers
 from modeseek.frame import Floats
+from modeseek.neighbors import Search
 from modeseek.sampling import Integers
 from modeseek.soft import OWN_ADVANTAGE
 from modeseek.tree import MergeTree, Pass, best_of_pairs, merge_down
@@ -48,8 +48,8 @@ EDGE_NEIGHBORS = 10
 #: Neighbour whose distance half-way along an edge is compared with that at its ends.
 MIDWAY_NEIGHBOR = 5
 
-#: Edges this much below a node still lead up: bumps no higher are no modes.
-BUMP = 0.05
+#: Modes of less prominence are bumps of chance, and belong to the mode beside them.
+BUMP = 0.3
 
 #: Shortest edges by which a piece of the graph is tied to the rest.
 TIES = 3
@@ -65,6 +65,7 @@ class RowGraph(NamedTuple):
     mode: Integers  # (m,) the mode that it ends at
     peaks: Integers  # (k,) nodes that are modes, highest first
     dimension: float
+    grain: float  # of the distances, see modeseek.rounding
 
 
 class _Neighbors(NamedTuple):
@@ -75,7 +76,7 @@ class _Neighbors(NamedTuple):
 
 
 def build_graph(
-    nodes: Floats, counts: Floats, n_jobs: int | None = None
+    nodes: Floats, counts: Floats, grain: float = 0.0, n_jobs: int | None = None
 ) -> tuple[RowGraph, MergeTree]:
     """Find the heights of rows, their ways up, and the tree of their modes.
 
@@ -85,6 +86,8 @@ def build_graph(
         Distinct rows, at least two.
     counts : ndarray of shape (m,)
         Copies of each; only their proportions matter.
+    grain : float
+        Least distance that means something.
     n_jobs : int or None
 
     Returns
@@ -94,26 +97,29 @@ def build_graph(
         Of ``graph.peaks``, with its saddles in the frame.
     """
     m, d = nodes.shape
-    search = KDTree(nodes)
-    workers = count_workers(n_jobs)
-    near = _find_neighbors(search, min(DIMENSION_NEIGHBORS, m - 1), workers)
+    search = Search(nodes, grain, n_jobs)
+    near = _find_neighbors(search, min(DIMENSION_NEIGHBORS, m - 1))
     dimension = _dimension(near.distance, d)
     k = min(HEIGHT_NEIGHBORS, max(1, m // 4))
     log_radius = _log_radius(near, counts / counts.mean(), k)
     height = -dimension * log_radius
     edges = _connect(nodes, _edges(near.node[:, :EDGE_NEIGHBORS]))
     middle = 0.5 * (nodes[edges[:, 0]] + nodes[edges[:, 1]])
-    ridge = _edge_heights(search, near, edges, middle, height, dimension, workers)
+    ridge = _edge_heights(search, near, edges, middle, height, dimension)
     uphill = _ways_up(height, edges, ridge)
     peaks, mode = _follow(uphill, nodes, height)
-    graph = RowGraph(nodes, height, np.exp(log_radius), uphill, mode, peaks, dimension)
+    graph = RowGraph(
+        nodes, height, np.exp(log_radius), uphill, mode, peaks, dimension, grain
+    )
+    bumpy = _merge(graph, edges, ridge, middle)
+    graph = _flatten(graph, bumpy.cut(prominence=BUMP))
     tree = _merge(graph, edges, ridge, middle)
     error = np.sqrt(2.0 / (k - k // 2 / 2.0))
     return graph, tree._replace(std_error=np.full(len(tree.child), error))
 
 
-def _find_neighbors(search: KDTree, q: int, workers: int) -> _Neighbors:
-    distance, index = search.query(search.data, k=q + 1, workers=workers)
+def _find_neighbors(search: Search, q: int) -> _Neighbors:
+    distance, index = search.query(search.nodes, q + 1)
     # Rows are distinct, so each one's nearest is itself, but for underflow.
     return _Neighbors(distance[:, 1:], index[:, 1:])
 
@@ -157,28 +163,29 @@ def _connect(nodes: Floats, edges: Integers) -> Integers:
         for number in range(n_pieces):
             inside = np.flatnonzero(piece == number)
             outside = np.flatnonzero(piece != number)
-            distance, nearest = KDTree(nodes[outside]).query(nodes[inside])
-            shortest = np.argsort(distance, kind="stable")[:TIES]
+            distance, nearest = Search(nodes[outside]).query(nodes[inside], 1)
+            shortest = np.argsort(distance[:, 0], kind="stable")[:TIES]
             added.append(
-                np.sort(np.column_stack([inside[shortest], outside[nearest[shortest]]]))
+                np.sort(
+                    np.column_stack([inside[shortest], outside[nearest[shortest, 0]]])
+                )
             )
         edges = np.unique(np.concatenate(added), axis=0)
 
 
 def _edge_heights(
-    search: KDTree,
+    search: Search,
     near: _Neighbors,
     edges: Integers,
     middle: Floats,
     height: Floats,
     dimension: float,
-    workers: int,
 ) -> Floats:
     """Height of the lowest point of each edge, from its ends and half-way."""
     q = min(MIDWAY_NEIGHBOR, near.distance.shape[1])
     tiny = np.finfo(float).tiny
-    distance, _ = search.query(middle, k=[q], workers=workers)
-    there = np.log(np.maximum(distance[:, 0], tiny))
+    distance, _ = search.query(middle, q)
+    there = np.log(np.maximum(distance[:, -1], tiny))
     here = np.log(np.maximum(near.distance[:, q - 1], tiny))
     lowest = height[edges].min(axis=1)
     for end in edges.T:
@@ -194,7 +201,7 @@ def _ways_up(height: Floats, edges: Integers, ridge: Floats) -> Integers:
     along = np.concatenate([ridge, ridge])
     level = height[end] == height[start]
     up = (height[end] > height[start]) | (level & (end < start))
-    up &= along >= height[start] - BUMP
+    up &= along >= height[start]
     start, end, along = start[up], end[up], along[up]
     order = np.lexsort((end, -height[end], -along, start))
     nodes, first = np.unique(start[order], return_index=True)
@@ -215,6 +222,14 @@ def _follow(
     number = np.empty(len(uphill), dtype=np.intp)
     number[peaks] = np.arange(len(peaks))
     return peaks, number[top]
+
+
+def _flatten(graph: RowGraph, top: Integers) -> RowGraph:
+    """Let the modes that are bumps lead on to the top of their group."""
+    uphill = graph.uphill.copy()
+    uphill[graph.peaks] = graph.peaks[top]
+    peaks, mode = _follow(uphill, graph.nodes, graph.height)
+    return graph._replace(uphill=uphill, mode=mode, peaks=peaks)
 
 
 def _merge(
@@ -249,8 +264,8 @@ def nearest_nodes(
     index : ndarray of shape (n,)
     distance : ndarray of shape (n,)
     """
-    distance, index = KDTree(graph.nodes).query(Z, workers=count_workers(n_jobs))
-    return index, distance
+    distance, index = Search(graph.nodes, n_jobs=n_jobs).query(Z, 1)
+    return index[:, 0], distance[:, 0]
 
 
 def row_heights(graph: RowGraph, Z: Floats, n_jobs: int | None = None) -> Floats:
@@ -267,14 +282,11 @@ def row_heights(graph: RowGraph, Z: Floats, n_jobs: int | None = None) -> Floats
     ndarray of shape (n,)
     """
     k = min(HEIGHT_NEIGHBORS, max(1, len(graph.nodes) // 4))
-    ranks = np.arange(k // 2 + 1, k + 1)
-    search = KDTree(graph.nodes)
-    distance, _ = search.query(Z, k=ranks, workers=count_workers(n_jobs))
-    r = np.maximum(distance, np.finfo(float).tiny)
-    index, nearest = nearest_nodes(graph, Z, n_jobs)
-    at_node = nearest == 0
+    distance, index = Search(graph.nodes, graph.grain, n_jobs).query(Z, k)
+    r = np.maximum(distance[:, k // 2 :], np.finfo(float).tiny)
+    at_node = (graph.nodes[index[:, 0]] == Z).all(axis=1)
     height = -graph.dimension * np.log(r).mean(axis=1)
-    return np.where(at_node, graph.height[index], height)
+    return np.where(at_node, graph.height[index[:, 0]], height)
 
 
 def row_memberships(
@@ -312,9 +324,9 @@ def row_memberships(
     fall = np.maximum(barrier[mode] - below[:, None], 0.0)
     reach = np.maximum(graph.radius[index], own)
     for label in range(barrier.shape[1]):
-        members = KDTree(graph.nodes[node_labels == label])
-        distance, _ = members.query(Z, workers=count_workers(n_jobs))
-        beyond = np.log(np.maximum(distance / reach, 1.0))
+        members = Search(graph.nodes[node_labels == label], n_jobs=n_jobs)
+        distance, _ = members.query(Z, 1)
+        beyond = np.log(np.maximum(distance[:, 0] / reach, 1.0))
         fall[:, label] += graph.dimension * beyond
     fall += OWN_ADVANTAGE
     fall[np.arange(len(Z)), node_labels[index]] = 0.0
