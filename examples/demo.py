@@ -1,7 +1,7 @@
-"""Cluster a real data set with no parameter set: 178 Italian wines, 13 measurements.
+"""Cluster a real data set with no parameter set: 1,797 images of handwritten digits.
 
-Prints what was found; writes the wines to ``out/wine.csv``, their clusters to
-``out/labels.csv`` and a picture to ``out/clusters.png``.
+Prints what was found; writes their clusters to ``out/labels.csv`` and a picture to
+``out/clusters.png``, and a table to try the command line on to ``out/wine.csv``.
 """
 
 from __future__ import annotations
@@ -16,43 +16,44 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_digits, load_wine
 from sklearn.metrics import adjusted_rand_score
 
 from modeseek import ModeClustering
-from modeseek.plot import AscentDisplay
+from modeseek.plot import MergeTreeDisplay
 
 OUT = Path(__file__).resolve().parent.parent / "out"
 
 
 def main() -> None:
-    wine = load_wine()
-    model = ModeClustering().fit(wine.data)
-    report(model, wine.target)
+    digits, wine = load_digits(), load_wine()
+    model = ModeClustering().fit(digits.data)
+    report(model, digits.target)
     OUT.mkdir(exist_ok=True)
     write_table(wine.feature_names, wine.data.tolist(), OUT / "wine.csv")
     labels = enumerate(model.labels_.tolist())
     write_table(["row", "cluster"], labels, OUT / "labels.csv")
-    draw(model, wine.data, OUT / "clusters.png")
+    draw(model, OUT / "clusters.png")
     print(f"Wrote wine.csv, labels.csv and clusters.png to {OUT.name}/.")
 
 
-def report(model: ModeClustering, cultivar: np.ndarray) -> None:
-    print(f"{len(cultivar)} wines, 13 measurements, no parameter set.")
+def report(model: ModeClustering, digit: np.ndarray) -> None:
+    print(f"{len(digit):,} images of digits, 8 x 8 pixels, no parameter set.")
     print(f"{len(model.modes_)} modes of the density, {model.n_clusters_} clusters:\n")
-    print("cluster  wines  of cultivar A / B / C")
+    print("cluster  images  of digit" + "".join(f"{k:5d}" for k in range(10)))
     for k in range(model.n_clusters_):
-        members = cultivar[model.labels_ == k]
-        split = " / ".join(f"{n:2d}" for n in np.bincount(members, minlength=3))
-        print(f"{k:7d}  {len(members):5d}  {split:>21}")
-    agreement = adjusted_rand_score(cultivar, model.labels_)
-    print(f"\nAgreement with the cultivars (adjusted Rand index): {agreement:.2f}")
-    print("Merges, by falling pass (prominence in units of log-density):")
+        members = digit[model.labels_ == k]
+        split = "".join(f"{n:5d}" for n in np.bincount(members, minlength=10))
+        print(f"{k:7d}  {len(members):6d}          {split}")
+    agreement = adjusted_rand_score(digit, model.labels_)
+    print(f"\nAgreement with the digits (adjusted Rand index): {agreement:.2f}")
+    print("Deepest merges (prominence in units of log-density):")
     tree = model.merge_tree_
-    for child, parent, height, error in zip(
-        tree.child, tree.parent, tree.prominence, tree.std_error, strict=True
-    ):
-        print(f"  mode {child} into mode {parent}: {height:.2f} +- {error:.2f}")
+    for i in np.argsort(-tree.prominence)[:12]:
+        print(
+            f"  mode {tree.child[i]:2d} into mode {tree.parent[i]:2d}: "
+            f"{tree.prominence[i]:.2f} +- {tree.std_error[i]:.2f}"
+        )
 
 
 def write_table(names: list[str], rows: Iterable[Sequence[float]], path: Path) -> None:
@@ -62,12 +63,23 @@ def write_table(names: list[str], rows: Iterable[Sequence[float]], path: Path) -
         writer.writerows(rows)
 
 
-def draw(model: ModeClustering, X: np.ndarray, path: Path) -> None:
-    """Rows, their way uphill and their modes, in two principal components."""
-    display = AscentDisplay.from_estimator(model, X)
-    display.ax_.set_title("178 wines climb to the modes of their density")
-    display.figure_.savefig(path, dpi=130)
-    plt.close(display.figure_)
+def draw(model: ModeClustering, path: Path) -> None:
+    """The merge tree, over the image at every mode."""
+    figure, ax = plt.subplots(figsize=(10.0, 5.0), layout="constrained")
+    MergeTreeDisplay.from_estimator(model, ax=ax)
+    ax.set_title(
+        f"{len(model.labels_):,} images of digits: {len(model.modes_)} modes of their "
+        f"density, {model.n_clusters_} clusters"
+    )
+    ax.set(xlabel="", ylabel="prominence: fall of the log-density to the pass")
+    ax.spines["bottom"].set_visible(False)
+    ax.tick_params(axis="x", labelbottom=False)
+    for x, mode in zip(ax.get_xticks(), model.modes_, strict=True):
+        below = ax.inset_axes((x - 0.44, -0.57, 0.88, 0.4), transform=ax.transData)
+        below.imshow(mode.reshape(8, 8), cmap="gray_r")
+        below.axis("off")
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
 
 
 if __name__ == "__main__":
