@@ -2,10 +2,10 @@
 A Dask array, labelled chunk by chunk
 =====================================
 
-A fitted model is a hundred-odd centres, and ``predict`` looks at one row at a time. So
-it can be fitted on some of the rows and applied to chunks of any number of them,
-wherever these are: labels stay lazy until they are asked for, and no more than a few
-chunks are in memory at once.
+A fitted model holds a hundred-odd centres and at most 5,000 rows, and ``predict`` looks
+at one row at a time. So it can be fitted on some of the rows and applied to chunks of
+any number of them, wherever these are: labels stay lazy until they are asked for, and
+no more than a few chunks are in memory at once.
 """
 
 import dask.array as da
