@@ -38,12 +38,12 @@ PAGE, POSTER = 800, 4000
 def pictures() -> dict[str, Callable[[], object]]:
     """Names of files, and what draws them."""
     toy, _ = three_gaussians().sample(1000, random_state=0)
-    clusters = ModeClustering().fit(toy)
+    smooth = ModeClustering(ascent="fixed_point").fit(toy)
     rough = ModeClustering(KernelDensityGradient(0.3)).fit(toy)
     wine = load_wine(as_frame=True).data
     wines = ModeClustering().fit(wine)
     return {
-        "field": lambda: GradientFieldDisplay.from_estimator(clusters, toy),
+        "field": lambda: GradientFieldDisplay.from_estimator(smooth, toy),
         "ascent": lambda: AscentDisplay.from_estimator(wines, wine),
         "validation": lambda: ValidationDisplay.from_estimator(
             LogDensityGradient().fit(toy)
