@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -18,13 +19,13 @@ from modeseek.choices import (
     check_loss_is_defined,
     make_choice,
 )
+from modeseek.containers import open_rows
 from modeseek.estimator import GradientEstimator
 from modeseek.field import CommonField, Field, PotentialField, SeparateField, gradient
 from modeseek.frame import (
     Floats,
     Frame,
     frame_from_centers,
-    standardized_frame,
     typical_distance,
 )
 from modeseek.losses import LOSSES, Rule, bregman_influence
@@ -44,8 +45,10 @@ from modeseek.sampling import (
     draw_centers,
     generator,
     make_folds,
-    take_sample,
 )
+from modeseek.source import ArrayRows, FramedRows, Source
+from modeseek.summary import Summary, summarize
+from modeseek.thinning import draw_sample
 from modeseek.uncertainty import (
     Influence,
     differences,
@@ -59,9 +62,8 @@ from modeseek.validation import (
     check_gammas,
     check_integer,
     check_jobs,
-    check_rows,
+    check_range,
     check_similarity,
-    check_weights,
     check_widths,
     check_widths_match,
     check_within_reach,
@@ -302,14 +304,20 @@ class LogDensityGradient(GradientEstimator):
         -------
         self
         """
-        jobs = check_jobs(self.n_jobs)
-        rows = check_rows(self, X, reset=True)
-        weight = check_weights(sample_weight, len(rows))
-        sample = take_sample(rows, weight, jobs)
-        choice = self._choice(sample.X.shape[1])
-        bandwidth, lams = self._check_grid(sample.X.shape[1], choice)
+        source = open_rows(self, X, sample_weight, check_jobs(self.n_jobs), reset=True)
+        with source.session():
+            return self._fit(source)
+
+    def _fit(self, source: Source) -> Self:
+        d = self.n_features_in_
+        choice = self._choice(d)
+        bandwidth, lams = self._check_grid(d, choice)
         several = lams is None or len(lams) > 1
         choosing = bandwidth is None or len(bandwidth) > 1 or several
+        needs_all = self._needs_all(source, choice)
+        summary = summarize(source)
+        sample = draw_sample(source, summary, whole=needs_all, n_jobs=self.n_jobs)
+        whole = len(sample.row) > 0
         rng = generator(self.random_state)
 
         n_distinct = len(sample.ranking.first)
@@ -320,23 +328,27 @@ class LogDensityGradient(GradientEstimator):
         if n_centers == 1:
             pilot = draw_centers(sample.ranking, min(AUTO_CENTERS, n_distinct), rng)
         frame = frame_from_centers(sample.X[pilot].astype(np.float64))
-        check_within_reach(frame, sample.X, sample.row)
+        if whole:
+            check_within_reach(frame, sample.X, sample.row)
+        check_range(frame, summary.low, summary.high)
         if self._standardizes():
-            frame = standardized_frame(sample.X, sample.weight)
+            frame = summary.frame()
         pilot_rows = frame.enter(sample.X[pilot])
-        typical = np.where(sample.constant, np.inf, typical_distance(pilot_rows))
+        typical = np.where(summary.constant, np.inf, typical_distance(pilot_rows))
         problem = Problem(
             enter=lambda part: frame.enter(sample.X[part]),
             n_rows=len(sample.X),
             centers=frame.enter(sample.X[drawn]),
-            base=np.zeros(sample.X.shape[1]),
+            base=np.zeros(d),
             shared=choice.shared,
             common=choice.common,
             weight=sample.weight,
-            n_jobs=jobs,
+            n_jobs=self.n_jobs,
+            everything=None if whole else FramedRows(source, frame),
         )
         if choosing:
-            folds = check_folds(self.cv, len(rows))
+            n_rows = len(source.X) if isinstance(source, ArrayRows) else 0
+            folds = check_folds(self.cv, n_rows)
             fold, n_folds = make_folds(sample, drawn, folds, rng)
             problem = problem._replace(fold=fold, n_folds=n_folds)
         if is_word(self.bandwidth, "auto") and choice.is_plain():
@@ -345,15 +357,30 @@ class LogDensityGradient(GradientEstimator):
             model = fit_learned(problem, ALPHAS, typical, sample.ranking)
         else:
             if bandwidth is not None:
-                bandwidth = np.where(sample.constant, np.inf, bandwidth / frame.unit)
+                bandwidth = np.where(summary.constant, np.inf, bandwidth / frame.unit)
                 check_widths_match(bandwidth, pilot_rows)
             model = fit_choice(problem, choice, lams, typical, bandwidth, ALPHAS)
         self._store(model, frame, problem)
         self.gaussian_share_ = float("nan")
         if self._standardizes() and choice.is_plain():
             self.gaussian_share_ = gaussian_share(model, typical)
-        self._store_relevance(sample, rng)
+        self._store_relevance(sample, summary, rng)
         return self
+
+    def _needs_all(self, source: Source, choice: Choice) -> bool:
+        """Whether no sample of the rows will do; refuse it where there are chunks."""
+        splits = not isinstance(self.cv, Integral)
+        if source.in_memory or not (splits or choice.loss is not None):
+            return splits or choice.loss is not None
+        if splits:
+            raise ValueError(
+                "Splits of cv are numbers of rows, which need the rows in memory: give "
+                "a number of folds for chunks."
+            )
+        raise ValueError(
+            f'loss="{self.loss}" goes over the rows many times and needs them in '
+            'memory: use loss="squared" for chunks.'
+        )
 
     def _choice(self, d: int) -> Choice:
         """Validate the words and what they stand for together."""
@@ -455,19 +482,21 @@ class LogDensityGradient(GradientEstimator):
                 f"{self.alpha_:.3g}, bandwidth {np.unique(self.bandwidth_)}"
             )
 
-    def _store_relevance(self, sample: Sample, rng: np.random.Generator) -> None:
+    def _store_relevance(
+        self, sample: Sample, summary: Summary, rng: np.random.Generator
+    ) -> None:
         """Measure the relevance of the features on rows drawn from the sample."""
         n_drawn = min(RELEVANCE_ROWS, len(sample.ranking.first))
         drawn = draw_centers(sample.ranking, n_drawn, rng)
-        spread = standardized_frame(sample.X, sample.weight)
+        spread = summary.frame()
         U = spread.enter(sample.X[drawn])
         Z, field = self._frame().enter(sample.X[drawn]), self._field()
         columns = len(field.centers)
         g = self._over_rows(Z, columns, lambda A: gradient(field, field.evaluate(A)))
         excess = np.square(g * (spread.unit / self._unit) + U).mean(axis=0)
-        excess[sample.constant] = 0.0
+        excess[summary.constant] = 0.0
         total = excess.sum()
-        even = (~sample.constant).astype(np.float64)
+        even = (~summary.constant).astype(np.float64)
         self.feature_relevance_ = excess / total if total > 0 else even / even.sum()
 
     def _warn_at_edges(self, model: Model) -> None:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from modeseek.choices import Choice
 from modeseek.frame import Floats, Frame
 from modeseek.losses import Rule, gradient_scales, held_out, minimize_loss
-from modeseek.moments import Moments, Problem, compute_moments, task_scales
+from modeseek.moments import Moments, Problem, task_scales, total_moments
 from modeseek.penalties import Penalty, l1_paths, ridge_path, solve
 from modeseek.sampling import Integers, Ranking, draw_centers
 from modeseek.selection import Scores, search, search_default
@@ -119,8 +119,7 @@ def _solve(
     penalty: Penalty = ridge_path,
 ) -> Model:
     """Solve for the coefficients on all rows; centres without any are dropped."""
-    everything = problem._replace(fold=None, n_folds=0)
-    moments = compute_moments(everything, widths, np.ones(1)).total()[0]
+    moments = total_moments(problem, widths)
     scales = task_scales(widths, problem.shared, problem.common)
     theta = solve(moments, scales, lams[j], penalty)
     kept = np.flatnonzero(theta.any(axis=0))
