@@ -23,7 +23,7 @@ import numpy as np
 from dask.base import get_scheduler
 from numpy.typing import NDArray
 
-from modeseek.blocks import BLOCK_ROWS
+from modeseek.blocks import BLOCK_ROWS, one_thread
 from modeseek.source import ArrayRows, Block
 
 T = TypeVar("T")
@@ -152,10 +152,10 @@ def _reduce_chunk(
     X: Any,
     weight: Any,
 ) -> T | None:
-    """Reduce a chunk on one thread: the scheduler has the others."""
     if not len(X):
         return None
-    return ArrayRows(*check(X, weight), n_jobs=1).reduce(kernel, join, size)
+    with one_thread():  # the scheduler has the others
+        return ArrayRows(*check(X, weight)).reduce(kernel, join, size)
 
 
 def _join_all(
@@ -270,14 +270,10 @@ def map_rows(
 
 
 def _checked(check: Check, ask: Callable[[Any], NDArray[Any]], X: Any) -> NDArray[Any]:
-    return ask(check(X, None).X)
+    with one_thread():
+        return ask(check(X, None).X)
 
 
 def _ask_chunk(X: Any, *, work: Any, empty: NDArray[Any]) -> NDArray[Any]:
     answers: NDArray[Any] = work(X) if len(X) else empty
     return answers
-
-
-def matches(X: Any) -> bool:
-    """Whether this is a Dask array or data frame, and not another collection."""
-    return isinstance(X, da.Array) or hasattr(X, "to_dask_array")

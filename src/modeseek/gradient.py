@@ -32,15 +32,18 @@ from modeseek.losses import LOSSES, Rule, bregman_influence
 from modeseek.model import (
     Curved,
     Model,
+    chosen_edges,
+    coefficients_of,
     fit_auto,
     fit_choice,
     fit_learned,
     gaussian_share,
     tabulate_scores,
 )
-from modeseek.moments import Moments, Problem, task_scales
+from modeseek.moments import Moments, Problem, make_plan, sum_moments, task_scales
 from modeseek.penalties import PENALTIES, Penalty, l1_paths, response
 from modeseek.sampling import (
+    Integers,
     Sample,
     draw_centers,
     generator,
@@ -254,6 +257,7 @@ class LogDensityGradient(GradientEstimator):
     feature_relevance_: Floats
     moments_: Moments
     _curvature: tuple[Floats, Floats, Floats] | None
+    _drawn: Floats  # (n_drawn, n_features) all centres, in the frame
 
     def __init__(
         self,
@@ -367,6 +371,57 @@ class LogDensityGradient(GradientEstimator):
         self._store_relevance(sample, summary, rng)
         return self
 
+    def partial_fit(
+        self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Add rows to those the gradient was fitted to.
+
+        The first call fits. Later ones add to the moments and solve again, as one
+        pass over all rows would; what the first call chose stays: centres, widths,
+        penalty, Gaussian base, the mean and spread of standardised features, and with
+        them ``cv_results_`` and ``feature_relevance_``. So its rows should be like
+        those to come.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Any container that :meth:`fit` takes.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        if not hasattr(self, "moments_"):
+            return self.fit(X, sample_weight=sample_weight)
+        choice = self._choice(self.n_features_in_)
+        if choice.loss is not None:
+            raise ValueError(
+                f'loss="{self.loss}" is no sum of moments, so that rows cannot be '
+                'added: use loss="squared", or fit on all rows.'
+            )
+        frame, jobs = self._frame(), check_jobs(self.n_jobs)
+        source = open_rows(self, X, sample_weight, jobs, reset=False)
+        widths, kind = self.bandwidth_ / frame.unit, (choice.shared, choice.common)
+        plan = make_plan(self._drawn, self._base, widths, np.ones(1), *kind)
+        with source.session():
+            summary = summarize(source)
+            check_range(frame, summary.low, summary.high)
+            moments = self.moments_ + sum_moments(FramedRows(source, frame), plan)
+        scales = task_scales(widths, *kind)
+        theta, kept = coefficients_of(
+            moments, scales, self._penalty_chosen(choice), choice.penalty
+        )
+        self._store_coefficients(theta, kept)
+        self.moments_ = moments
+        return self
+
+    def _penalty_chosen(self, choice: Choice) -> float | Floats:
+        if choice.multitask:
+            return np.array([self.alpha_, self.gamma_])
+        return self.alpha_
+
     def _needs_all(self, source: Source, choice: Choice) -> bool:
         """Whether no sample of the rows will do; refuse it where there are chunks."""
         splits = not isinstance(self.cv, Integral)
@@ -449,23 +504,19 @@ class LogDensityGradient(GradientEstimator):
                 "used. While widths and penalties are being chosen, at least half of "
                 "the distinct rows are kept to judge them.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return min(wanted, most)
 
     def _store(self, model: Model, frame: Frame, problem: Problem) -> None:
         """Store the model, in the data's coordinates where users see it."""
         self._origin, self._unit = frame
-        self._base = model.base
-        self.centers_ = frame.leave(model.centers)
-        self.coef_ = model.theta[0] if problem.shared else model.theta
-        if problem.common:  # these are gradients, and have a unit
-            self.coef_ = (model.theta.T / frame.unit).T
+        self._base, self._drawn = model.base, problem.centers
+        self._store_coefficients(model.theta, model.kept)
         self.bandwidth_ = model.widths * frame.unit
         lam = np.ravel(model.lam)
         self.alpha_ = float(lam[0])
         self.gamma_ = float(lam[1]) if len(lam) > 1 else 0.0
-        self.kept_ = model.kept
         self._curvature = None
         if model.curved is not None:
             rule = model.curved.rule
@@ -475,12 +526,28 @@ class LogDensityGradient(GradientEstimator):
         self.cv_results_ = {}
         if problem.n_folds:
             self.cv_results_ = tabulate_scores(model, frame)
-            self._warn_at_edges(model)
+            given = {"alpha": self.alpha, "gamma": self.gamma}
+            for name in chosen_edges(model, self.bandwidth, given):
+                warnings.warn(
+                    f"The chosen {name} is the first or last of its candidates; a "
+                    "better one may lie beyond. Widen the candidates, or see "
+                    "cv_results_.",
+                    UserWarning,
+                    stacklevel=4,
+                )
         if self.verbose:
             print(
                 f"[LogDensityGradient] {len(self.centers_)} centres, alpha "
                 f"{self.alpha_:.3g}, bandwidth {np.unique(self.bandwidth_)}"
             )
+
+    def _store_coefficients(self, theta: Floats, kept: Integers) -> None:
+        """Store what is solved for, in the data's coordinates."""
+        frame = self._frame()
+        self.centers_, self.kept_ = frame.leave(self._drawn[kept]), kept
+        self.coef_ = theta[0] if self.coefficients == "shared" else theta
+        if self.basis == "common":  # these are gradients, and have a unit
+            self.coef_ = (theta.T / frame.unit).T
 
     def _store_relevance(
         self, sample: Sample, summary: Summary, rng: np.random.Generator
@@ -498,33 +565,6 @@ class LogDensityGradient(GradientEstimator):
         total = excess.sum()
         even = (~summary.constant).astype(np.float64)
         self.feature_relevance_ = excess / total if total > 0 else even / even.sum()
-
-    def _warn_at_edges(self, model: Model) -> None:
-        """Warn where the winner lies on an edge that more candidates would move.
-
-        The widest default width is no such edge: there the model is all but Gaussian.
-        """
-        i, j = model.scores.best()
-        last = len(model.scores.widths) - 1
-        on_edge = []
-        if isinstance(self.bandwidth, str):
-            on_edge += ["bandwidth"] * (i == last)
-        elif np.ndim(self.bandwidth) == 1 and last > 0:
-            on_edge += ["bandwidth"] * (i in (0, last))
-        given = {"alpha": self.alpha, "gamma": self.gamma}
-        penalty = np.ravel(model.lams[j] if model.along is None else model.lam)
-        for (name, candidates), chosen in zip(given.items(), penalty, strict=False):
-            if np.ndim(candidates) == 1 and np.size(candidates) > 1:
-                ends = np.min(candidates), np.max(candidates)
-                on_edge += [name] * (chosen in ends)
-        for name in on_edge:
-            warnings.warn(
-                f"The chosen {name} is the first or last of its candidates; a "
-                "better one may lie beyond. Widen the candidates, or see "
-                "cv_results_.",
-                UserWarning,
-                stacklevel=4,
-            )
 
     def _field(self) -> Field:
         frame = self._frame()
@@ -554,10 +594,7 @@ class LogDensityGradient(GradientEstimator):
             return bregman_influence(field, curved.rule, U)
         choice = self._choice(len(field.widths))
         scales = task_scales(field.widths, choice.shared, choice.common)
-        lam: float | Floats = self.alpha_
-        if choice.multitask:
-            lam = np.array([self.alpha_, self.gamma_])
-        kept = self.moments_.of_centers(self.kept_)
+        lam, kept = self._penalty_chosen(choice), self.moments_.of_centers(self.kept_)
         U = response(kept, scales, lam, choice.penalty, moved)
         if isinstance(field, PotentialField):
             return potential_influence(field, U)
@@ -595,5 +632,9 @@ class LogDensityGradient(GradientEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        Z, field = self._enter(X), self._field()
-        return self._over_rows(Z, len(field.centers), lambda A: field.evaluate(A).value)
+
+        def ask(Z: Floats) -> Floats:
+            field, columns = self._field(), len(self.centers_)
+            return self._over_rows(Z, columns, lambda A: field.evaluate(A).value)
+
+        return self._ask(X, ask)

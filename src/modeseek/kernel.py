@@ -194,12 +194,14 @@ class KernelDensityGradient(GradientEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        Z, field = self._enter(X), self._field()
-        value = self._over_rows(
-            Z, len(field.centers), lambda A: field.evaluate(A).value
-        )
-        widths = self.bandwidth_[np.isfinite(self.bandwidth_)]
-        return np.asarray(value - np.log(np.sqrt(2.0 * np.pi) * widths).sum())
+
+        def ask(Z: Floats) -> Floats:
+            field, columns = self._field(), len(self.centers_)
+            value = self._over_rows(Z, columns, lambda A: field.evaluate(A).value)
+            widths = self.bandwidth_[np.isfinite(self.bandwidth_)]
+            return np.asarray(value - np.log(np.sqrt(2.0 * np.pi) * widths).sum())
+
+        return self._ask(X, ask)
 
 
 def _hold_out_likelihood(

@@ -160,26 +160,22 @@ class Plan(NamedTuple):
         )
 
 
-def make_plan(problem: Problem, widths: Floats, scales: Floats) -> Plan:
-    """Gather what the rows of a problem are summed with.
+def make_plan(
+    centers: Floats,
+    base: Floats,
+    widths: Floats,
+    scales: Floats,
+    shared: bool,
+    common: bool,
+) -> Plan:
+    """Gather what rows are summed with; see :class:`Plan`."""
+    between = squared_distances(centers, centers, inverse_square(widths))
+    return Plan(centers, base, widths, scales, between, shared, common)
 
-    Parameters
-    ----------
-    problem : Problem
-    widths : ndarray of shape (d,)
-        Widths at scale 1.
-    scales : ndarray of shape (s,)
-        Descending factors of the widths.
 
-    Returns
-    -------
-    Plan
-    """
-    C = problem.centers
-    between = squared_distances(C, C, inverse_square(widths))
-    return Plan(
-        C, problem.base, widths, scales, between, problem.shared, problem.common
-    )
+def _plan(problem: Problem, widths: Floats, scales: Floats) -> Plan:
+    kind = problem.shared, problem.common
+    return make_plan(problem.centers, problem.base, widths, scales, *kind)
 
 
 def compute_moments(problem: Problem, widths: Floats, scales: Floats) -> Moments:
@@ -198,7 +194,7 @@ def compute_moments(problem: Problem, widths: Floats, scales: Floats) -> Moments
     Moments
         With leading axes (s, n_folds + 1).
     """
-    plan = make_plan(problem, widths, scales)
+    plan = _plan(problem, widths, scales)
 
     def kernel(rows: slice) -> Moments:
         w = None if problem.weight is None else problem.weight[rows]
@@ -224,7 +220,7 @@ def total_moments(problem: Problem, widths: Floats) -> Moments:
     if problem.everything is None:
         whole = problem._replace(fold=None, n_folds=0)
         return compute_moments(whole, widths, np.ones(1))[0, 0]
-    return sum_moments(problem.everything, make_plan(problem, widths, np.ones(1)))
+    return sum_moments(problem.everything, _plan(problem, widths, np.ones(1)))
 
 
 def sum_moments(source: Source, plan: Plan) -> Moments:
