@@ -25,7 +25,13 @@ from modeseek.source import ArrayRows, Block, ChunkRows, Source
 from modeseek.validation import check_block, check_rows, check_weights
 
 #: Rows that are asked about at a time.
-ASKED_ROWS = 1 << 18
+ASKED_ROWS = 1 << 17
+
+NO_ROWS = (
+    "X has no chunk with rows, or its chunks can be read only once: give a list of "
+    "chunks, an object whose __iter__ starts again, or a function that returns a new "
+    "iterator each time."
+)
 
 Read = Callable[[], Iterator[Any]]
 
@@ -101,8 +107,9 @@ def open_rows(
     _check_can_be_read_again("sample_weight", sample_weight)
     if reset:
         first = next((chunk for chunk in _reader(X)() if len(chunk)), None)
-        if first is not None:
-            check_rows(estimator, first, reset=True, least=1)
+        if first is None:
+            raise ValueError(NO_ROWS)
+        check_rows(estimator, first, reset=True, least=1)
     return ChunkRows(partial(_read, estimator, X, sample_weight), n_jobs)
 
 
@@ -116,11 +123,7 @@ def _read(estimator: BaseEstimator, X: Any, sample_weight: Any) -> Iterator[Bloc
         yield Block(rows, check_weights(w, len(rows), some=False))
         n_rows += len(rows)
     if not n_rows:
-        raise ValueError(
-            "X has no chunk with rows, or its chunks can be read only once: give a "
-            "list of chunks, an object whose __iter__ starts again, or a function "
-            "that returns a new iterator each time."
-        )
+        raise ValueError(NO_ROWS)
 
 
 def _with_weights(X: Any, sample_weight: Any) -> Iterator[tuple[Any, Any]]:

@@ -59,7 +59,7 @@ def connect(address: str | None = None, **options: Any) -> Iterator[Any]:
     >>> from modeseek import ModeClustering
     >>> from modeseek.dask import connect
     >>> X = da.random.default_rng(0).normal(size=(20_000, 2), chunks=(5_000, 2))
-    >>> with connect(processes=False, n_workers=1, dashboard_address=None):
+    >>> with connect(processes=False, n_workers=1, dashboard_address=":0"):
     ...     model = ModeClustering().fit(X)
     ...     labels = model.labels_.compute()
     >>> labels.shape
@@ -83,7 +83,7 @@ def session() -> AbstractContextManager[Any]:
     """Make a place to compute: a cluster of threads, where nothing was chosen."""
     if get_scheduler() is not None:
         return nullcontext()
-    return connect(processes=False, n_workers=1, dashboard_address=None)
+    return connect(processes=False, n_workers=1, dashboard_address=":0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +106,18 @@ class DaskRows:
         size: int = BLOCK_ROWS,
     ) -> T:
         """See :class:`modeseek.source.Source`."""
+        result: T | None = self.tree(kernel, join, size).compute()[0, 0]
+        if result is None:
+            raise ValueError("X has no rows.")
+        return result
+
+    def tree(
+        self,
+        kernel: Callable[[Block], T],
+        join: Callable[[T, T], T],
+        size: int = BLOCK_ROWS,
+    ) -> Any:
+        """Make the tasks of a reduction; their result is in an array of one element."""
         work = partial(_reduce_chunk, self.check, kernel, join, size)
         pairs: list[Any] = [self.X, "ij"]
         if self.weight is not None:
@@ -127,10 +139,7 @@ class DaskRows:
             parts = [
                 join_all(parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)
             ]
-        result: T | None = parts[0].compute()[0, 0]
-        if result is None:
-            raise ValueError("X has no rows.")
-        return result
+        return parts[0]
 
 
 def _one(_: float) -> int:

@@ -24,6 +24,9 @@ from modeseek.source import Block, Source
 #: Rows of a block: a few megabytes, and few enough blocks.
 SUMMARY_ROWS = 1 << 14
 
+#: Bits of the deviations and means of a frame: rounding of sums is far below them.
+DEVIATION_BITS, MEAN_BITS = 36, 44
+
 #: Size of a feature that is zero so far: below that of any other.
 SMALLEST = 2.0**-1000
 
@@ -51,13 +54,28 @@ class Summary(NamedTuple):
         return float(np.maximum(-self.low, self.high).max())
 
     def frame(self) -> Frame:
-        """Frame of zero means and unit variances; constant features keep their unit."""
-        size, deviation = np.abs(self.low), np.sqrt(self.squares / self.weight)
-        size = np.where(size > 0, size, 1.0)
+        """Frame of zero means and unit variances; constant features keep their unit.
+
+        Rounded, so that the order of the sums does not show.
+        """
+        size = np.where(self.low == 0, 1.0, np.abs(self.low))
+        deviation = np.sqrt(self.squares / self.weight)
+        finest = _power_of_two(deviation) * 2.0**-DEVIATION_BITS
+        coarser = _power_of_two(np.abs(self.mean)) * 2.0**-MEAN_BITS
+        mean = _round(self.mean, np.maximum(finest, coarser)) * self.unit
+        deviation = _round(deviation, finest) * self.unit
         return Frame(
-            np.where(self.constant, self.low, self.mean * self.unit),
-            np.where(self.constant, size, deviation * self.unit),
+            np.where(self.constant, self.low, mean),
+            np.where(self.constant, size, deviation),
         )
+
+
+def _power_of_two(size: Floats) -> Floats:
+    return np.asarray(np.exp2(np.floor(np.log2(np.maximum(size, SMALLEST)))))
+
+
+def _round(value: Floats, quantum: Floats) -> Floats:
+    return np.asarray(np.round(value / quantum) * quantum)
 
 
 def summarize(source: Source) -> Summary:
@@ -85,7 +103,7 @@ def _summarize_block(block: Block) -> Summary:
     size = np.maximum(-low, high)
     if not np.isfinite(size).all():
         return Summary(n, 1.0, low, high, zero + 1.0, zero, zero, zero)
-    unit = np.exp2(np.floor(np.log2(np.where(size > 0, size, SMALLEST))))
+    unit = _power_of_two(size)
     U = X / unit
     row_weight = np.ones(n) if w is None else w
     weight = float(row_weight.sum())
