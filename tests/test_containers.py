@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from modeseek import LogDensityGradient
+from modeseek import KernelDensityGradient, LogDensityGradient
 from modeseek.datasets import three_gaussians
 
 X = three_gaussians(3).sample(3000, random_state=0)[0]
@@ -197,3 +197,10 @@ def test_what_needs_the_rows_in_memory_says_so():
         LogDensityGradient(cv=[(np.arange(1), np.arange(1, 3))]).fit([X])
     with pytest.raises(ValueError, match="needs them in memory"):
         LogDensityGradient(loss="log_cosh").fit([X])
+    with pytest.raises(TypeError, match="in chunks, and KernelDensityGradient keeps"):
+        KernelDensityGradient().fit([X])
+
+
+def test_a_density_estimate_answers_about_chunks():
+    model = KernelDensityGradient(0.5).fit(X[:300])
+    np.testing.assert_allclose(model.log_density([X]), model.log_density(X), rtol=1e-9)

@@ -56,6 +56,20 @@ def is_chunked(X: Any) -> bool:
     return True
 
 
+def check_in_memory(X: Any, why: str) -> None:
+    """Refuse chunks and Dask where all rows are needed at once.
+
+    Parameters
+    ----------
+    X : object
+    why : str
+        What needs them, and what to do instead.
+    """
+    if is_lazy(X) or is_chunked(X):
+        kind = "on Dask" if is_lazy(X) else "in chunks"
+        raise TypeError(f"The rows are {kind}, and {why}")
+
+
 def _reader(X: Any) -> Read:
     """Make a function that iterates over the chunks, each time from the first."""
     if isinstance(X, np.memmap):
