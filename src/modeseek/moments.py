@@ -45,6 +45,11 @@ from modeseek.sampling import Integers
 from modeseek.source import Block, Source
 
 
+#: Work arrays of a chunk, beside those that its size allows for: with a quarter of the
+#: rows, moments of 150 centres took 0.55 of the time.
+N_ARRAYS = 4
+
+
 @dataclass(frozen=True, slots=True)
 class Moments:
     """Sums of a block of rows; the leading axes are width, fold and task."""
@@ -276,7 +281,7 @@ def block_moments(
     sums = plan.zeros(n_folds)
     for k in range(n_folds + 1):
         part = order[bounds[k] : bounds[k + 1]]
-        for chunk in chunk_slices(len(part), len(plan.centers)):
+        for chunk in chunk_slices(len(part), N_ARRAYS * len(plan.centers)):
             r = part[chunk]
             add_rows(sums, k, Z[r], None if w is None else w[r], plan)
     return sums
@@ -300,9 +305,9 @@ def _add_shared(sums: Moments, k: int, Z: Floats, w: Floats | None, plan: Plan) 
     D = squared_distances(Z, C, 1.0 / widths)
     precision = inverse_square(widths)
     # With one width for all features in the model E is a multiple of D.
-    one_width = precision.max()
-    uniform = bool(((precision == one_width) | (precision == 0.0)).all())
-    E = D * one_width if uniform else squared_distances(Z, C, precision)
+    largest = float(precision.max())
+    uniform = bool(((precision == largest) | (precision == 0.0)).all())
+    E, factor = (D, largest) if uniform else (squared_distances(Z, C, precision), 1.0)
     pull = plan.base * precision
     has_base = bool(pull.any())
     if has_base:
@@ -317,8 +322,9 @@ def _add_shared(sums: Moments, k: int, Z: Floats, w: Floats | None, plan: Plan) 
         WP = _weigh(P, w)
         # Without weights WP is P, and NumPy takes P'P at half the price.
         QtP, PtP = Q.T @ WP, P.T @ WP
+        QtP *= factor
         sums.G[s, k, 0] += (QtP + QtP.T - plan.between * PtP) * (0.5 / scale**4)
-        sum_P, sum_Q = ones @ WP, row_weight @ Q
+        sum_P, sum_Q = ones @ WP, factor * (row_weight @ Q)
         linear = precision.sum() * sum_P
         if has_base:
             linear += np.einsum("ij,ij->j", R, WP)
