@@ -12,7 +12,7 @@ from modeseek.sampling import rank_rows
 from modeseek.selection import search_default
 from modeseek.source import ArrayRows, Block, ChunkRows
 from modeseek.summary import summarize
-from modeseek.thinning import PLACES, draw_sample, thin
+from modeseek.thinning import PLACES, survey, thin
 
 rng = np.random.default_rng(0)
 MOST = 2048
@@ -154,7 +154,7 @@ def test_a_sample_of_few_rows_is_all_of_them():
     X = ROWS["normal"][:5000]
     chunks = ChunkRows(lambda: iter([Block(X[:1200], None), Block(X[1200:], None)]))
     for source in (ArrayRows(X), chunks):
-        sample = draw_sample(source, summarize(source), whole=False, n_jobs=None)
+        sample = survey(source, whole=False, n_jobs=None).sample
         np.testing.assert_array_equal(sample.X, X)
         np.testing.assert_array_equal(sample.ranking.rank, rank_rows(X).rank)
 

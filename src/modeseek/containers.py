@@ -14,15 +14,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import zip_longest
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from modeseek.blocks import row_slices
-from modeseek.source import ArrayRows, Block, ChunkRows, Source
-from modeseek.validation import check_block, check_rows, check_weights
+from modeseek.frame import Floats, Frame
+from modeseek.source import ArrayRows, Block, ChunkRows
+from modeseek.validation import (
+    check_block,
+    check_rows,
+    check_weights,
+    check_within_reach,
+)
+
+if TYPE_CHECKING:
+    from modeseek.dask import DaskRows
 
 #: Rows that are asked about at a time.
 ASKED_ROWS = 1 << 17
@@ -33,7 +42,13 @@ NO_ROWS = (
     "iterator each time."
 )
 
-Read = Callable[[], Iterator[Any]]
+Read: TypeAlias = Callable[[], Iterator[Any]]
+
+#: Takes rows in memory; gives an array with as many.
+Ask: TypeAlias = Callable[[NDArray[np.floating]], NDArray[Any]]
+
+#: The sources that there are.
+Rows: TypeAlias = "ArrayRows | ChunkRows | DaskRows"
 
 
 def is_lazy(X: Any) -> bool:
@@ -94,7 +109,8 @@ def open_rows(
     n_jobs: int | None,
     *,
     reset: bool,
-) -> Source:
+    again: bool = True,
+) -> Rows:
     """Make a source of what users pass as rows and weights.
 
     Parameters
@@ -105,10 +121,12 @@ def open_rows(
     n_jobs : int or None
     reset : bool
         Whether the estimator is being fitted anew.
+    again : bool
+        Whether chunks will be read more than once.
 
     Returns
     -------
-    Source
+    ArrayRows, ChunkRows or DaskRows
     """
     if is_lazy(X):
         return _open_lazy(estimator, X, sample_weight, reset)
@@ -117,8 +135,9 @@ def open_rows(
             sample_weight = sample_weight.compute()
         rows = check_rows(estimator, X, reset=reset)
         return ArrayRows(rows, check_weights(sample_weight, len(rows)), n_jobs)
-    _check_can_be_read_again("X", X)
-    _check_can_be_read_again("sample_weight", sample_weight)
+    if again:
+        _check_can_be_read_again("X", X)
+        _check_can_be_read_again("sample_weight", sample_weight)
     if reset:
         first = next((chunk for chunk in _reader(X)() if len(chunk)), None)
         if first is None:
@@ -168,7 +187,7 @@ def _with_weights(X: Any, sample_weight: Any) -> Iterator[tuple[Any, Any]]:
 
 def _open_lazy(
     estimator: BaseEstimator, X: Any, sample_weight: Any, reset: bool
-) -> Source:
+) -> DaskRows:
     from modeseek.dask import DaskRows, align_weights, as_array, example_of
 
     check_rows(estimator, example_of(X), reset=reset)
@@ -178,21 +197,38 @@ def _open_lazy(
 
 
 def ask_rows(
-    estimator: BaseEstimator,
-    X: Any,
-    ask: Callable[[NDArray[np.floating]], NDArray[Any]],
-    example: NDArray[np.floating],
+    estimator: BaseEstimator, X: Any, ask: Ask, frame: Frame, example: Floats
 ) -> Any:
-    """Ask about rows, some at a time; on Dask, when the answers are needed.
+    """Ask about rows that users pass; see :func:`ask_source`.
 
     Parameters
     ----------
     estimator : BaseEstimator
         Fitted.
     X : object
-        Rows; chunks may be an iterator here.
+        Chunks may be an iterator here.
     ask : callable
-        Takes checked rows in memory; gives an array with as many.
+    frame : Frame
+    example : ndarray of shape (m, n_features)
+
+    Returns
+    -------
+    ndarray or dask.array.Array
+    """
+    source = open_rows(estimator, X, None, None, reset=False, again=False)
+    return ask_source(source, ask, frame, example)
+
+
+def ask_source(source: Rows, ask: Ask, frame: Frame, example: Floats) -> Any:
+    """Ask about all rows, some at a time; on Dask, when the answers are needed.
+
+    Parameters
+    ----------
+    source : Source
+    ask : callable
+        Takes rows in memory; gives an array with as many.
+    frame : Frame
+        That the rows must be within reach of.
     example : ndarray of shape (m, n_features)
         Rows that can be asked about, for the shape of an answer.
 
@@ -200,14 +236,29 @@ def ask_rows(
     -------
     ndarray or dask.array.Array
     """
-    if is_lazy(X):
-        from modeseek.dask import as_array, example_of, map_rows
-
-        check_rows(estimator, example_of(X), reset=False)
-        return map_rows(as_array(X), check_block, ask, ask(example))
-    if is_chunked(X):
-        blocks = _read(estimator, X, None)
-        return np.concatenate([ask(block.X) for block in blocks])
-    rows = check_rows(estimator, X, reset=False)
-    parts = [ask(rows[part]) for part in row_slices(len(rows), ASKED_ROWS)]
+    if isinstance(source, ArrayRows):
+        check_within_reach(frame, source.X)
+        slices = row_slices(len(source.X), ASKED_ROWS)
+        parts = [ask(source.X[rows]) for rows in slices]
+    elif isinstance(source, ChunkRows):
+        parts = [ask(block.X) for block in source.read()]
+    else:
+        return source.ask(ask, example)
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def look_up(table: NDArray[Any], index: Any) -> Any:
+    """Entries of a table; on Dask, when they are needed.
+
+    Parameters
+    ----------
+    table : ndarray of shape (k,)
+    index : ndarray or dask.array.Array of shape (n,)
+
+    Returns
+    -------
+    ndarray or dask.array.Array of shape (n,)
+    """
+    if is_lazy(index):
+        return index.map_blocks(table.take, dtype=table.dtype, meta=table[:0])
+    return table[index]

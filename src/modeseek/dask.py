@@ -141,6 +141,36 @@ class DaskRows:
             ]
         return parts[0]
 
+    def ask(self, ask: Callable[[Any], NDArray[Any]], example: NDArray[Any]) -> Any:
+        """Ask a function about rows when the answers are needed.
+
+        Parameters
+        ----------
+        ask : callable
+            Takes rows; gives an array with as many.
+        example : ndarray of shape (m, d)
+            Rows that can be asked about, for the type and shape of an answer.
+
+        Returns
+        -------
+        dask.array.Array
+        """
+        like = ask(example)
+        names = "iklm"[: like.ndim]
+        return da.blockwise(
+            _ask_chunk,
+            names,
+            self.X,
+            "ij",
+            work=dask.delayed(partial(_checked, self.check, ask), traverse=False),
+            empty=like[:0],
+            new_axes=dict(zip(names[1:], like.shape[1:], strict=True)),
+            concatenate=True,
+            align_arrays=False,
+            dtype=like.dtype,
+            meta=like[:0],
+        )
+
 
 def _one(_: float) -> int:
     return 1
@@ -241,41 +271,6 @@ def align_weights(weight: Any, X: da.Array) -> da.Array:
             f"{w.shape} in {w.numblocks} chunks for {len(rows)} chunks of X."
         )
     return w
-
-
-def map_rows(
-    X: da.Array, check: Check, ask: Callable[[Any], NDArray[Any]], like: NDArray[Any]
-) -> da.Array:
-    """Ask a function about rows when the answers are needed.
-
-    Parameters
-    ----------
-    X : dask.array.Array
-    check : callable
-        Makes checked rows of a chunk.
-    ask : callable
-        Takes rows; gives an array with as many.
-    like : ndarray
-        An answer, for its type and further axes.
-
-    Returns
-    -------
-    dask.array.Array
-    """
-    names = "iklm"[: like.ndim]
-    return da.blockwise(
-        _ask_chunk,
-        names,
-        X,
-        "ij",
-        work=dask.delayed(partial(_checked, check, ask), traverse=False),
-        empty=like[:0],
-        new_axes=dict(zip(names[1:], like.shape[1:], strict=True)),
-        concatenate=True,
-        align_arrays=False,
-        dtype=like.dtype,
-        meta=like[:0],
-    )
 
 
 def _checked(check: Check, ask: Callable[[Any], NDArray[Any]], X: Any) -> NDArray[Any]:

@@ -48,8 +48,9 @@ class GradientEstimator(BaseEstimator):
     def _ask(self, X: Any, ask: Callable[[Floats], Floats]) -> Floats:
         """Ask about rows in the frame; on Dask, when the answers are needed."""
         check_is_fitted(self)
+        frame, example = self._frame(), self.centers_[:1]
         answers: Floats = ask_rows(
-            self, X, lambda rows: ask(self._enter(rows)), self.centers_[:1]
+            self, X, lambda rows: ask(self._enter(rows)), frame, example
         )
         return answers
 

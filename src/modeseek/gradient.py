@@ -51,7 +51,7 @@ from modeseek.sampling import (
 )
 from modeseek.source import ArrayRows, FramedRows, Source
 from modeseek.summary import Summary, summarize
-from modeseek.thinning import draw_sample
+from modeseek.thinning import Survey, survey
 from modeseek.uncertainty import (
     Influence,
     differences,
@@ -310,17 +310,17 @@ class LogDensityGradient(GradientEstimator):
         """
         source = open_rows(self, X, sample_weight, check_jobs(self.n_jobs), reset=True)
         with source.session():
-            return self._fit(source)
+            whole = self._needs_all(source)
+            return self._fit(survey(source, whole=whole, n_jobs=self.n_jobs))
 
-    def _fit(self, source: Source) -> Self:
-        d = self.n_features_in_
+    def _fit(self, known: Survey) -> Self:
+        """Fit to surveyed rows."""
+        source, summary, sample = known
+        self.n_features_in_ = d = sample.X.shape[1]
         choice = self._choice(d)
         bandwidth, lams = self._check_grid(d, choice)
         several = lams is None or len(lams) > 1
         choosing = bandwidth is None or len(bandwidth) > 1 or several
-        needs_all = self._needs_all(source, choice)
-        summary = summarize(source)
-        sample = draw_sample(source, summary, whole=needs_all, n_jobs=self.n_jobs)
         whole = len(sample.row) > 0
         rng = generator(self.random_state)
 
@@ -422,11 +422,11 @@ class LogDensityGradient(GradientEstimator):
             return np.array([self.alpha_, self.gamma_])
         return self.alpha_
 
-    def _needs_all(self, source: Source, choice: Choice) -> bool:
+    def _needs_all(self, source: Source) -> bool:
         """Whether no sample of the rows will do; refuse it where there are chunks."""
-        splits = not isinstance(self.cv, Integral)
-        if source.in_memory or not (splits or choice.loss is not None):
-            return splits or choice.loss is not None
+        splits, iterates = not isinstance(self.cv, Integral), self.loss != "squared"
+        if source.in_memory or not (splits or iterates):
+            return splits or iterates
         if splits:
             raise ValueError(
                 "Splits of cv are numbers of rows, which need the rows in memory: give "

@@ -44,7 +44,6 @@ from modeseek.frame import Floats
 from modeseek.sampling import Integers
 from modeseek.source import Block, Source
 
-
 #: Work arrays of a chunk, beside those that its size allows for: with a quarter of the
 #: rows, moments of 150 centres took 0.55 of the time.
 N_ARRAYS = 4

@@ -32,7 +32,7 @@ from modeseek.sampling import (
     take_sample,
 )
 from modeseek.source import ArrayRows, Block, Source, gather, stack
-from modeseek.summary import Summary
+from modeseek.summary import Summary, summarize
 
 #: Rows taken at most; with fewer in all, each is taken.
 SAMPLE_ROWS = 1 << 15
@@ -85,31 +85,37 @@ class Candidates(NamedTuple):
     position: Floats  # (m,)
 
 
-def draw_sample(
-    source: Source, summary: Summary, *, whole: bool, n_jobs: int | None
-) -> Sample:
-    """All rows, ranked, or as many as stand for them.
+class Survey(NamedTuple):
+    """A source of rows, and what has been found out about them."""
+
+    source: Source
+    summary: Summary
+    sample: Sample  # its ``row`` is empty where rows were taken from among others
+
+
+def survey(source: Source, *, whole: bool, n_jobs: int | None) -> Survey:
+    """Summarise all rows, and take as many as stand for them.
 
     Parameters
     ----------
     source : Source
-    summary : Summary
-        Of all rows.
     whole : bool
         Whether all rows are needed, however many.
     n_jobs : int or None
 
     Returns
     -------
-    Sample
-        ``row`` is empty where rows were taken from among others.
+    Survey
     """
+    summary = summarize(source)
     few = whole or summary.n_rows <= SAMPLE_ROWS
     if few and isinstance(source, ArrayRows):
-        return take_sample(source.X, source.weight, n_jobs)
+        sample = take_sample(source.X, source.weight, n_jobs)
+        return Survey(source, summary, sample)
     sample = take_sample(*(gather(source) if few else thin(source, summary)), n_jobs)
     nowhere = np.empty(0, dtype=np.intp)
-    return sample._replace(row=nowhere, constant=summary.constant)
+    sample = sample._replace(row=nowhere, constant=summary.constant)
+    return Survey(source, summary, sample)
 
 
 def thin(source: Source, summary: Summary, *, most: int | None = None) -> Block:
