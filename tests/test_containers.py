@@ -7,8 +7,14 @@ import tracemalloc
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
-from modeseek import KernelDensityGradient, LogDensityGradient
+from modeseek import (
+    KernelDensityGradient,
+    LogDensityGradient,
+    ModeClustering,
+    containers,
+)
 from modeseek.datasets import three_gaussians
 
 X = three_gaussians(3).sample(3000, random_state=0)[0]
@@ -204,3 +210,35 @@ def test_what_needs_the_rows_in_memory_says_so():
 def test_a_density_estimate_answers_about_chunks():
     model = KernelDensityGradient(0.5).fit(X[:300])
     np.testing.assert_allclose(model.log_density([X]), model.log_density(X), rtol=1e-9)
+
+
+def test_clusters_are_those_of_the_rows_in_memory(rows):
+    for estimator in (None, LogDensityGradient()):
+        one = ModeClustering(estimator).fit(X)
+        two = ModeClustering(estimator).fit(rows)
+        assert one.ascent_ == two.ascent_
+        assert (one.labels_ != two.labels_).mean() <= 1e-3
+        assert (one.predict(rows) != one.labels_).mean() <= 1e-3
+        np.testing.assert_allclose(
+            one.membership(rows), one.membership(X), rtol=1e-6, atol=1e-9
+        )
+
+
+def test_rows_of_weight_zero_are_labelled_in_chunks_as_in_memory():
+    weight = [WEIGHT[part] for part in PARTS]
+    model = ModeClustering(LogDensityGradient())
+    one = clone(model).fit(X, sample_weight=WEIGHT)
+    two = clone(model).fit(Chunks(X), sample_weight=weight)
+    assert len(two.labels_) == len(X)
+    assert (one.labels_ != two.labels_).mean() <= 1e-3
+    np.testing.assert_array_equal(one.predict(X), one.labels_)
+
+
+def test_slices_of_many_rows_name_the_row_out_of_reach(monkeypatch):
+    monkeypatch.setattr(containers, "ASKED_ROWS", 100)
+    model = ModeClustering(LogDensityGradient()).fit(X)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    far = X.copy()
+    far[1234] = 1e200
+    with pytest.raises(ValueError, match="Row 1234 of X"):
+        model.predict(far)

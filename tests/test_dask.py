@@ -1,5 +1,6 @@
 """Rows on Dask: the model of the same rows in memory; only sums and few rows move."""
 
+import functools
 import operator
 import os
 import signal
@@ -15,8 +16,10 @@ import pandas as pd
 import pytest
 from dask.core import get_dependencies
 from distributed import get_client
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
 
-from modeseek import LogDensityGradient
+from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
 from modeseek.dask import FAN_IN, DaskRows, connect
 from modeseek.datasets import three_gaussians
 from modeseek.source import ArrayRows
@@ -293,3 +296,84 @@ def test_a_killed_worker_costs_no_result(tmp_path):
 
 def _describe():
     return {"pid": os.getpid()}
+
+
+CLUSTERINGS = {
+    "graph of rows": (lambda: make_blobs(3000, centers=6, random_state=0)[0], {}),
+    "gradient": (lambda: X[:2000], {"estimator": LogDensityGradient()}),
+    "gaussian base": (lambda: three_gaussians(6).sample(700, random_state=0)[0], {}),
+}
+
+
+@functools.cache
+def clustered(name):
+    rows, parameters = CLUSTERINGS[name]
+    return rows(), ModeClustering(**parameters).fit(rows())
+
+
+@pytest.mark.parametrize("name", CLUSTERINGS)
+def test_labels_are_lazy_and_those_of_the_rows_in_memory(name):
+    rows, expected = clustered(name)
+    lazy = da.from_array(rows, chunks=(301, 2))
+    model = ModeClustering(**CLUSTERINGS[name][1]).fit(lazy)
+    assert model.ascent_ == expected.ascent_
+    for labels in (model.labels_, model.predict(lazy)):
+        assert isinstance(labels, da.Array)
+        assert labels.chunks == (lazy.chunks[0],)
+        differ = labels.compute() != expected.labels_
+        assert differ.mean() <= 1e-3
+    np.testing.assert_allclose(model.modes_, expected.modes_, atol=1e-6)
+    level = model.cut(n_clusters=2)
+    assert isinstance(level, da.Array)
+    assert (level.compute() != expected.cut(n_clusters=2)).mean() <= 1e-3
+
+
+@pytest.mark.parametrize("name", CLUSTERINGS)
+def test_what_is_asked_about_rows_is_lazy(name):
+    rows, model = clustered(name)
+    lazy = da.from_array(rows, chunks=(900, 2))
+    for ask in (model.membership, model.outlier_score, model.predict_modes):
+        answers = ask(lazy)
+        assert isinstance(answers, da.Array)
+        np.testing.assert_allclose(answers.compute(), ask(rows), rtol=1e-6, atol=1e-9)
+
+
+def test_labels_of_a_frame_of_unknown_length_are_lazy():
+    model = ModeClustering(LogDensityGradient()).fit(unknown_lengths())
+    expected = ModeClustering(LogDensityGradient()).fit(FRAME)
+    assert np.isnan(model.labels_.shape[0])
+    assert (model.labels_.compute() != expected.labels_).mean() <= 1e-3
+
+
+def test_weights_on_dask_are_those_in_memory():
+    lazy = da.from_array(X, chunks=(700, 3))
+    one = ModeClustering(LogDensityGradient()).fit(X, sample_weight=WEIGHT)
+    two = ModeClustering(LogDensityGradient()).fit(lazy, sample_weight=WEIGHT)
+    assert (two.labels_.compute() != one.labels_).mean() <= 1e-3
+
+
+@pytest.mark.parametrize("bandwidth", ["auto", "cv"])
+def test_labels_of_many_rows_do_not_depend_on_the_chunks(bandwidth):
+    lazy = made_rows(4)
+    assert lazy.shape[0] > SAMPLE_ROWS
+    rows = lazy.compute()
+    model = ModeClustering(LogDensityGradient(50, bandwidth=bandwidth))
+    expected = clone(model).fit(rows)
+    for chunks in (3_333, 17_000):
+        labels = clone(model).fit(lazy.rechunk((chunks, 3))).labels_
+        assert (labels.compute() != expected.labels_).mean() <= 1e-3
+    order = np.random.default_rng(0).permutation(len(rows))
+    shuffled = clone(model).fit(rows[order])
+    assert (shuffled.labels_ != expected.labels_[order]).mean() <= 1e-3
+
+
+def test_what_moves_rows_together_refuses_dask():
+    lazy = da.from_array(X, chunks=(700, 3))
+    for model in (
+        ModeClustering(ascent="blurring"),
+        ModeClustering(KernelDensityGradient()),
+    ):
+        with pytest.raises(TypeError, match="in chunks or on Dask"):
+            model.fit(lazy)
+    with pytest.raises(TypeError, match="on Dask, and paths"):
+        ModeClustering(LogDensityGradient()).fit(X).paths(lazy)
