@@ -18,14 +18,18 @@ LAYERS = {
     "basis": 1,
     "sampling": 1,
     "neighbors": 2,
+    "source": 1,
     "field": 2,
     "moments": 2,
+    "summary": 2,
+    "dask": 2,
     "datasets": 2,
     "validation": 2,
     "multitask": 2,
     "pixels": 2,
     "regions": 2,
     "penalties": 3,
+    "thinning": 3,
     "uncertainty": 3,
     "ascent": 3,
     "losses": 4,
@@ -40,6 +44,7 @@ LAYERS = {
     "model": 6,
     "drawing": 6,
     "pixelmodes": 6,
+    "containers": 6.5,
     "estimator": 7,
     "gradient": 8,
     "kernel": 8,
@@ -69,15 +74,16 @@ LAYERS = {
     "__main__": 15,
 }
 
-#: Only estimators and what stands on them check what users pass in.
-FIRST_ESTIMATOR = LAYERS["estimator"]
+#: Only estimators, and what is near them or stands on them, check what users pass in.
+FIRST_ESTIMATOR = LAYERS["containers"]
 
 #: Packages that only some modules may import.
 OPTIONAL = {
     "matplotlib": {"canvas"},
     "plotly": {"report"},
     "skimage": {"palette"},
-    "dask": {"blocks"},
+    "dask": {"dask"},
+    "distributed": {"dask"},
     "typer": {"cli", "options"},
     "rich": {"console"},
     "pyarrow": {"tables", "columns", "sinks", "streaming", "tasks"},

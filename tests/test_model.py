@@ -6,7 +6,8 @@ from sklearn.datasets import make_blobs
 
 from modeseek import LogDensityGradient, ModeClustering
 from modeseek.datasets import gaussian, three_gaussians
-from modeseek.frame import standardized_frame
+from modeseek.source import ArrayRows
+from modeseek.summary import summarize
 
 
 @pytest.fixture(scope="module")
@@ -19,14 +20,14 @@ def test_a_standardised_frame_has_zero_means_and_unit_variances():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 3)) * [1e-3, 1.0, 1e6] + [5.0, 0.0, -1e7]
     weight = rng.uniform(0.1, 3.0, 300)
-    Z = standardized_frame(X, weight).enter(X)
+    Z = summarize(ArrayRows(X, weight)).frame().enter(X)
     np.testing.assert_allclose(np.average(Z, axis=0, weights=weight), 0, atol=1e-9)
     np.testing.assert_allclose(np.average(Z**2, axis=0, weights=weight), 1, rtol=1e-9)
 
 
 def test_a_standardised_frame_keeps_constant_features_at_zero():
     X = np.column_stack([np.arange(5.0), np.full(5, 7.0)])
-    frame = standardized_frame(X, None)
+    frame = summarize(ArrayRows(X)).frame()
     np.testing.assert_array_equal(frame.enter(X)[:, 1], 0.0)
     np.testing.assert_allclose(frame.leave(frame.enter(X)), X)
 

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import islice
 from typing import TypeVar
 
@@ -33,8 +34,23 @@ BLOCK_ROWS = 8192
 CHUNK_ELEMENTS = 1 << 18
 
 
+_alone: ContextVar[bool] = ContextVar("alone", default=False)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Make no threads in here, whatever ``n_jobs`` says: others use the cores."""
+    token = _alone.set(True)
+    try:
+        yield
+    finally:
+        _alone.reset(token)
+
+
 def count_workers(n_jobs: int | None) -> int:
     """Translate ``n_jobs``: None or -1 is every core allowed, -2 all but one."""
+    if _alone.get():
+        return 1
     if n_jobs is not None and n_jobs > 0:
         return n_jobs
     if hasattr(os, "sched_getaffinity"):

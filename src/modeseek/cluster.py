@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +25,14 @@ from modeseek.ascent import (
 )
 from modeseek.blocks import chunk_slices, map_blocks
 from modeseek.blurring import blur, blurring_step
+from modeseek.containers import (
+    Rows,
+    ask_rows,
+    ask_source,
+    check_in_memory,
+    look_up,
+    open_rows,
+)
 from modeseek.estimator import GradientEstimator
 from modeseek.field import Field
 from modeseek.frame import Floats
@@ -39,8 +49,10 @@ from modeseek.rowgraph import (
     row_paths,
     steps_up,
 )
-from modeseek.sampling import Integers, draw_centers, generator, take_sample
+from modeseek.sampling import Integers, Sample, draw_centers, generator
 from modeseek.soft import distance_beyond, drops, soft_memberships
+from modeseek.source import ArrayRows
+from modeseek.thinning import Survey, survey
 from modeseek.tree import MergeTree, build_tree
 from modeseek.uncertainty import standard_errors
 from modeseek.validation import (
@@ -49,7 +61,6 @@ from modeseek.validation import (
     check_jobs,
     check_real,
     check_rows,
-    check_weights,
     is_word,
 )
 
@@ -218,19 +229,38 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         self
         """
         self._check_parameters()
-        rows = check_rows(self, X, reset=True)
-        weight = check_weights(sample_weight, len(rows))
-        self.estimator_ = self._make_estimator().fit(rows, sample_weight=weight)
+        source = open_rows(self, X, sample_weight, self.n_jobs, reset=True)
+        with source.session():
+            known = self._fit_estimator(source)
         self.ascent_ = self._choose_ascent()
         self._graph = None
         self._blurred = []
-        self._say(f"climbing from {len(rows)} rows ({self.ascent_})")
+        self._say(f"climbing from {known.summary.n_rows} rows ({self.ascent_})")
         if self.ascent_ == "rows":
-            self._climb_rows(rows, weight)
+            self._climb_rows(known.sample)
+            self.row_modes_ = self._ask_source(source, ModeClustering._modes_of)
         else:
-            self._climb_field(rows, weight)
+            modes = self._climb_field(known)
+            self.row_modes_ = self._complete(source, known.sample.row, modes)
         self._store_level()
         return self
+
+    def _fit_estimator(self, source: Rows) -> Survey:
+        """Fit the gradient; rows that stand for all."""
+        estimator, jobs = self._make_estimator(), self.n_jobs
+        if isinstance(estimator, LogDensityGradient) and self.ascent != "blurring":
+            whole = estimator._needs_all(source)
+            known = survey(source, whole=whole, n_jobs=jobs)
+            self.estimator_ = estimator._fit(known)
+            return known
+        if not isinstance(source, ArrayRows):
+            raise TypeError(
+                "The rows are in chunks or on Dask. Blurring moves all of them "
+                "together, and KernelDensityGradient keeps every one: give some rows "
+                "in memory, or use LogDensityGradient with another ascent."
+            )
+        self.estimator_ = estimator.fit(source.X, sample_weight=source.weight)
+        return survey(source, whole=True, n_jobs=jobs)
 
     def _choose_ascent(self) -> str:
         """What ``ascent="auto"`` means for the fitted estimator."""
@@ -246,9 +276,8 @@ class ModeClustering(ClusterMixin, BaseEstimator):
             return "rows"
         return "fixed_point"
 
-    def _climb_rows(self, rows: NDArray[np.floating], weight: Floats | None) -> None:
-        """Find modes and their tree on the graph of rows, and the mode of each row."""
-        sample = take_sample(rows, weight, self.n_jobs)
+    def _climb_rows(self, sample: Sample) -> None:
+        """Find modes and their tree on the graph of rows."""
         ranking = sample.ranking
         n_nodes = min(MOST_NODES, len(ranking.first))
         drawn = ranking.first
@@ -264,34 +293,65 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         self.modes_ = frame.leave(self._modes)
         weights = np.bincount(self._graph.mode, weights=copies)
         self._mode_weight = weights.astype(np.float64)
-        self.row_modes_ = self._reach_rows(frame.enter(rows))
         self.n_iter_ = 1 + steps_up(self._graph)
         self.n_unconverged_ = self.n_guarded_ = 0
 
-    def _reach_rows(self, Z: Floats) -> Integers:
-        """Modes of the nodes nearest to rows."""
-        assert self._graph is not None
-        return self._graph.mode[nearest_nodes(self._graph, Z, self.n_jobs)[0]]
-
-    def _climb_field(self, rows: NDArray[np.floating], weight: Floats | None) -> None:
-        """Climb the field from every row; find the modes and their tree."""
-        counts = np.ones(len(rows)) if weight is None else weight
+    def _climb_field(self, known: Survey) -> Integers:
+        """Find the modes of the field and their tree; modes of the sample's rows."""
+        sample = known.sample
+        counts = np.ones(len(sample.X)) if sample.weight is None else sample.weight
         if self.ascent_ == "blurring":
-            self._blurred = blur(self.estimator_, rows, weight)
+            self._blurred = blur(self.estimator_, sample.X, sample.weight)
         frame, field = self.estimator_._frame(), self.estimator_._field()
-        start = frame.enter(rows)
-        arrived = self._climb(self._enter_blurred(rows), field)
-        modes = find_modes(field, arrived.points[counts > 0])
+        arrived = self._climb(self._enter_blurred(sample.X), field)
+        modes = find_modes(field, arrived.points)
         if not len(modes):
             modes = _highest_center(field)
-        mode_of_row = self._assign(arrived.points, modes, field)
         self._store_climb(arrived)
-        self._store_modes(field, modes, mode_of_row, counts)
-        self._grow_tree(rows, start, weight)
+        reached = self._assign(arrived.points, modes, field)
+        reached = self._store_modes(field, modes, reached, counts)
+        start = frame.enter(sample.X)
+        self._grow_tree(known, start, reached)
         nearest = self.estimator_._over_rows(
-            start[counts > 0], len(field.centers), lambda Z: field.evaluate(Z).nearest
+            start, len(field.centers), lambda Z: field.evaluate(Z).nearest
         )
         self._reach = float(nearest.max())
+        return reached
+
+    def _complete(self, source: Rows, row: Integers, reached: Integers) -> Integers:
+        """Modes of all rows, where those of some are known."""
+        if not (len(row) and isinstance(source, ArrayRows)):
+            modes: Integers = self._ask_source(source, ModeClustering._modes_of)
+            return modes
+        modes = np.empty(len(source.X), dtype=np.intp)
+        modes[row] = reached
+        rest = np.delete(np.arange(len(modes)), row)  # of weight zero
+        if len(rest):
+            modes[rest] = self._modes_of(source.X[rest])
+        return modes
+
+    def _ask_source(self, source: Rows, ask: Any) -> Any:
+        frame = self.estimator_._frame()
+        bare = partial(ask, self._without_rows())
+        return ask_source(source, bare, frame, self.modes_[:1])
+
+    def _ask(self, X: Any, ask: Any) -> Any:
+        """Ask a method about rows; on Dask, when the answers are needed."""
+        check_is_fitted(self)
+        frame = self.estimator_._frame()
+        bare = partial(ask, self._without_rows())
+        return ask_rows(self, X, bare, frame, self.modes_[:1])
+
+    def _without_rows(self) -> ModeClustering:
+        """Copy what new rows need: labels may be many, or lazy themselves."""
+        bare = copy(self)
+        for name in ("row_modes_", "labels_"):
+            bare.__dict__.pop(name, None)
+        return bare
+
+    def _modes_of(self, rows: NDArray[np.floating]) -> Integers:
+        """Modes that rows reach."""
+        return self._arrive(rows)[1]
 
     @property
     def feature_relevance_(self) -> Floats:
@@ -389,8 +449,8 @@ class ModeClustering(ClusterMixin, BaseEstimator):
 
     def _store_modes(
         self, field: Field, modes: Floats, mode_of_row: Integers, counts: Floats
-    ) -> None:
-        """Store the modes that rows reached, highest first."""
+    ) -> Integers:
+        """Store the modes that rows reached, highest first; their new numbers."""
         share = np.bincount(mode_of_row, weights=counts, minlength=len(modes))
         weight = share.astype(np.float64)
         value = field.evaluate(modes).value
@@ -400,36 +460,30 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         self._modes = modes[order]
         self._mode_weight = weight[order]
         self.modes_ = self.estimator_._frame().leave(self._modes)
-        nearest = np.full(len(modes), -1, dtype=np.intp)
-        nearest[order] = np.arange(len(order))
-        lost = nearest[mode_of_row] < 0  # only rows of weight zero reached that mode
-        self.row_modes_ = nearest[mode_of_row]
-        if lost.any():
-            self.row_modes_[lost] = self._assign(
-                modes[mode_of_row[lost]], self._modes, field
-            )
+        number = np.empty(len(modes), dtype=np.intp)
+        number[order] = np.arange(len(order))
+        return number[mode_of_row]
 
-    def _grow_tree(
-        self, rows: NDArray[np.floating], Z: Floats, weight: Floats | None
-    ) -> None:
+    def _grow_tree(self, known: Survey, Z: Floats, mode_of_row: Integers) -> None:
         """Build the merge tree and the standard errors of its prominences."""
-        sample = take_sample(rows, weight, self.n_jobs)
-        kept = np.arange(len(rows)) if weight is None else np.flatnonzero(weight > 0)
+        sample = known.sample
         n_drawn = min(TREE_ROWS, len(sample.ranking.first))
         drawn = draw_centers(sample.ranking, n_drawn, generator(self.random_state))
-        drawn = kept[drawn]
         field = self.estimator_._field()
-        tree = build_tree(field, self._modes, Z[drawn], self.row_modes_[drawn])
+        tree = build_tree(field, self._modes, Z[drawn], mode_of_row[drawn])
         if len(tree.child):
             tops, columns = self._modes[tree.child], len(field.centers)
             errors = standard_errors(
                 self.estimator_._influence(tops, tree.saddles),
-                Z[kept],
-                None if weight is None else weight[kept],
+                Z,
+                sample.weight,
                 len(tops),
                 columns,
                 self.n_jobs,
             )
+            # The field comes from all rows, whose influence the sample tells.
+            taken = len(Z) if sample.weight is None else sample.weight.sum()
+            errors *= np.sqrt(taken / known.summary.weight)
             tree = tree._replace(std_error=errors)
         saddles = self.estimator_._frame().leave(tree.saddles)
         self.merge_tree_ = tree._replace(saddles=saddles)
@@ -442,7 +496,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         else:
             group = tree.cut(prominence=float(self.prominence))
         self.mode_labels_, tops = self._number(group)
-        self.labels_ = self.mode_labels_[self.row_modes_]
+        self.labels_ = look_up(self.mode_labels_, self.row_modes_)
         self.n_clusters_ = len(tops)
         self.cluster_centers_ = self.modes_[tops]
         self._tops = tops
@@ -487,15 +541,15 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         """
         check_is_fitted(self)
         labels, _ = self._number(self.merge_tree_.cut(prominence, n_clusters))
-        return labels[self.row_modes_]
+        cut: Integers = look_up(labels, self.row_modes_)
+        return cut
 
-    def _arrive(self, X: ArrayLike) -> tuple[Floats, Integers]:
+    def _arrive(self, rows: NDArray[np.floating]) -> tuple[Floats, Integers]:
         """Rows in the frame and the modes they reach."""
-        check_is_fitted(self)
-        rows = check_rows(self, X, reset=False)
         Z = self.estimator_._enter(rows)
         if self._graph is not None:
-            return Z, self._reach_rows(Z)
+            nearest, _ = nearest_nodes(self._graph, Z, self.n_jobs)
+            return Z, self._graph.mode[nearest]
         field = self.estimator_._field()
         arrived = self._climb(self._enter_blurred(rows), field)
         return Z, self._assign(arrived.points, self._modes, field)
@@ -513,7 +567,8 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._arrive(X)[1]
+        modes: Integers = self._ask(X, ModeClustering._modes_of)
+        return modes
 
     def predict(self, X: ArrayLike) -> Integers:
         """Cluster of each row, by the mode it climbs to.
@@ -528,7 +583,8 @@ class ModeClustering(ClusterMixin, BaseEstimator):
             For the training rows, ``labels_``.
         """
         modes = self.predict_modes(X)
-        return self.mode_labels_[modes]
+        labels: Integers = look_up(self.mode_labels_, modes)
+        return labels
 
     def membership(self, X: ArrayLike) -> Floats:
         """Soft membership of each row in each cluster.
@@ -546,7 +602,12 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         ndarray of shape (n_samples, n_clusters)
             Rows sum to 1; the largest entry is the label.
         """
-        Z, modes = self._arrive(X)
+        shares: Floats = self._ask(X, ModeClustering._share)
+        return shares
+
+    def _share(self, rows: NDArray[np.floating]) -> Floats:
+        """Memberships of rows in memory."""
+        Z, modes = self._arrive(rows)
         barrier = self.merge_tree_.barriers()[:, self._tops]
         if self._graph is not None:
             node_labels = self.mode_labels_[self._graph.mode]
@@ -555,8 +616,8 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         labels = self.mode_labels_[modes]
         tops = self._modes[self._tops]
 
-        def kernel(rows: slice) -> Floats:
-            return soft_memberships(field, Z[rows], labels[rows], tops, barrier[rows])
+        def kernel(part: slice) -> Floats:
+            return soft_memberships(field, Z[part], labels[part], tops, barrier[part])
 
         return np.concatenate(list(map_blocks(kernel, len(Z), n_jobs=self.n_jobs)))
 
@@ -574,7 +635,12 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        Z, modes = self._arrive(X)
+        scores: Floats = self._ask(X, ModeClustering._descend)
+        return scores
+
+    def _descend(self, rows: NDArray[np.floating]) -> Floats:
+        """Outlier scores of rows in memory."""
+        Z, modes = self._arrive(rows)
         if self._graph is not None:
             height = row_heights(self._graph, Z, self.n_jobs)
             down = np.maximum(self.merge_tree_.heights[modes] - height, 0.0)
@@ -582,10 +648,10 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         field = self.estimator_._field()
         size = chunk_slices(len(Z), len(field.centers))[0].stop
 
-        def kernel(rows: slice) -> Floats:
-            down = drops(field, Z[rows], self._modes[modes[rows]])
+        def kernel(part: slice) -> Floats:
+            down = drops(field, Z[part], self._modes[modes[part]])
             if field.saturates:
-                down += distance_beyond(field, Z[rows], self._reach)
+                down += distance_beyond(field, Z[part], self._reach)
             return down
 
         blocks = map_blocks(kernel, len(Z), n_jobs=self.n_jobs, size=size)
@@ -604,6 +670,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
             The first entry is X; a row that has arrived stays where it is.
         """
         check_is_fitted(self)
+        check_in_memory(X, "paths are for some of them: give those as an array.")
         rows = check_rows(self, X, reset=False)
         Z = self.estimator_._enter(rows)
         if self._graph is not None:

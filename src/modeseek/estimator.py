@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from modeseek.blocks import in_chunks, map_blocks
+from modeseek.containers import ask_rows, open_rows
 from modeseek.field import Field, gradient
 from modeseek.frame import Floats, Frame
+from modeseek.source import Block
 from modeseek.uncertainty import Influence
-from modeseek.validation import check_rows, check_weights, check_within_reach
+from modeseek.validation import check_within_reach
 
 
 class GradientEstimator(BaseEstimator):
@@ -23,6 +26,7 @@ class GradientEstimator(BaseEstimator):
     """
 
     n_jobs: int | None
+    centers_: Floats
     _origin: Floats
     _unit: float | Floats
     feature_relevance_: Floats  # of those that measure it
@@ -36,12 +40,19 @@ class GradientEstimator(BaseEstimator):
     def _influence(self, tops: Floats, bottoms: Floats) -> Influence:
         raise NotImplementedError
 
-    def _enter(self, X: ArrayLike) -> Floats:
-        """Validate rows and take them into the frame."""
-        check_is_fitted(self)
-        rows = check_rows(self, X, reset=False)
+    def _enter(self, rows: NDArray[np.floating]) -> Floats:
+        """Take checked rows into the frame."""
         check_within_reach(self._frame(), rows)
         return self._frame().enter(rows)
+
+    def _ask(self, X: Any, ask: Callable[[Floats], Floats]) -> Floats:
+        """Ask about rows in the frame; on Dask, when the answers are needed."""
+        check_is_fitted(self)
+        frame, example = self._frame(), self.centers_[:1]
+        answers: Floats = ask_rows(
+            self, X, lambda rows: ask(self._enter(rows)), frame, example
+        )
+        return answers
 
     def _over_rows(self, Z: Floats, columns: int, ask: Any) -> Floats:
         """Ask the field about rows in chunks of cache size, on the thread pool."""
@@ -62,10 +73,15 @@ class GradientEstimator(BaseEstimator):
         -------
         ndarray of shape (n_samples, n_features)
         """
-        Z, field = self._enter(X), self._field()
-        columns = len(field.centers)
-        g = self._over_rows(Z, columns, lambda A: gradient(field, field.evaluate(A)))
-        return np.asarray(g / self._unit)
+
+        def ask(Z: Floats) -> Floats:
+            field = self._field()
+            g = self._over_rows(
+                Z, len(field.centers), lambda A: gradient(field, field.evaluate(A))
+            )
+            return np.asarray(g / self._unit)
+
+        return self._ask(X, ask)
 
     def hessian(self, X: ArrayLike) -> NDArray[np.float64]:
         """Derivative of the gradient at every row.
@@ -81,11 +97,15 @@ class GradientEstimator(BaseEstimator):
             no potential and the matrices need not be symmetric: row j is the
             gradient of the gradient's j-th entry.
         """
-        Z, field = self._enter(X), self._field()
-        columns = len(field.centers) * Z.shape[1]
-        unit = np.broadcast_to(self._unit, Z.shape[1:])
-        J = self._over_rows(Z, columns, field.jacobian)
-        return np.asarray(J / unit / unit[:, None])
+
+        def ask(Z: Floats) -> Floats:
+            field = self._field()
+            columns = len(field.centers) * Z.shape[1]
+            unit = np.broadcast_to(self._unit, Z.shape[1:])
+            J = self._over_rows(Z, columns, field.jacobian)
+            return np.asarray(J / unit / unit[:, None])
+
+        return self._ask(X, ask)
 
     def score(
         self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
@@ -106,9 +126,9 @@ class GradientEstimator(BaseEstimator):
         -------
         float
         """
-        Z, field = self._enter(X), self._field()
-        weight = check_weights(sample_weight, len(Z))
-        unit = np.broadcast_to(self._unit, Z.shape[1:])
+        check_is_fitted(self)
+        source = open_rows(self, X, sample_weight, self.n_jobs, reset=False)
+        field, unit = self._field(), np.broadcast_to(self._unit, self._origin.shape)
         smallest = unit.min()
         relative = (smallest / unit) ** 2  # squares of the units may overflow
 
@@ -116,5 +136,11 @@ class GradientEstimator(BaseEstimator):
             g = gradient(field, field.evaluate(A))
             return np.asarray(g**2 @ relative + 2.0 * field.divergence(A, relative))
 
-        losses = self._over_rows(Z, len(field.centers), loss)
-        return float(-np.average(losses, weights=weight) / smallest / smallest)
+        def kernel(block: Block) -> Floats:
+            Z = self._enter(block.X)
+            w = np.ones(len(Z)) if block.weight is None else block.weight
+            return np.array([w @ in_chunks(loss, Z, len(field.centers)), w.sum()])
+
+        with source.session():
+            total, weight = source.reduce(kernel, np.add)
+        return float(-total / weight / smallest / smallest)

@@ -63,28 +63,6 @@ def frame_from_centers(C: Floats) -> Frame:
     return Frame(origin, coarse * float(np.exp2(np.round(np.log2(typical)))))
 
 
-def standardized_frame(X: NDArray[np.floating], weight: Floats | None) -> Frame:
-    """Frame of zero means and unit variances; constant features keep their unit.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    weight : ndarray of shape (n_samples,), optional
-
-    Returns
-    -------
-    Frame
-    """
-    scale = np.abs(X).max(axis=0).astype(np.float64)
-    scale[scale == 0] = 1.0
-    relative = X / scale
-    mean = np.average(relative, axis=0, weights=weight)
-    variance = np.average((relative - mean) ** 2, axis=0, weights=weight)
-    constant = X.min(axis=0) == X.max(axis=0)
-    deviation = np.where(constant, 1.0, np.sqrt(variance))
-    return Frame(np.where(constant, X[0], mean * scale), deviation * scale)
-
-
 def typical_distance(C: Floats) -> float:
     """Median distance between distinct centres; 1 where there is only one."""
     distances = pdist(C)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -18,34 +19,39 @@ from modeseek.choices import (
     check_loss_is_defined,
     make_choice,
 )
+from modeseek.containers import open_rows
 from modeseek.estimator import GradientEstimator
 from modeseek.field import CommonField, Field, PotentialField, SeparateField, gradient
 from modeseek.frame import (
     Floats,
     Frame,
     frame_from_centers,
-    standardized_frame,
     typical_distance,
 )
 from modeseek.losses import LOSSES, Rule, bregman_influence
 from modeseek.model import (
     Curved,
     Model,
+    chosen_edges,
+    coefficients_of,
     fit_auto,
     fit_choice,
     fit_learned,
     gaussian_share,
     tabulate_scores,
 )
-from modeseek.moments import Moments, Problem, task_scales
+from modeseek.moments import Moments, Problem, make_plan, sum_moments, task_scales
 from modeseek.penalties import PENALTIES, Penalty, l1_paths, response
 from modeseek.sampling import (
+    Integers,
     Sample,
     draw_centers,
     generator,
     make_folds,
-    take_sample,
 )
+from modeseek.source import ArrayRows, FramedRows, Source
+from modeseek.summary import Summary, summarize
+from modeseek.thinning import Survey, survey
 from modeseek.uncertainty import (
     Influence,
     differences,
@@ -59,9 +65,8 @@ from modeseek.validation import (
     check_gammas,
     check_integer,
     check_jobs,
-    check_rows,
+    check_range,
     check_similarity,
-    check_weights,
     check_widths,
     check_widths_match,
     check_within_reach,
@@ -252,6 +257,7 @@ class LogDensityGradient(GradientEstimator):
     feature_relevance_: Floats
     moments_: Moments
     _curvature: tuple[Floats, Floats, Floats] | None
+    _drawn: Floats  # (n_drawn, n_features) all centres, in the frame
 
     def __init__(
         self,
@@ -302,14 +308,20 @@ class LogDensityGradient(GradientEstimator):
         -------
         self
         """
-        jobs = check_jobs(self.n_jobs)
-        rows = check_rows(self, X, reset=True)
-        weight = check_weights(sample_weight, len(rows))
-        sample = take_sample(rows, weight, jobs)
-        choice = self._choice(sample.X.shape[1])
-        bandwidth, lams = self._check_grid(sample.X.shape[1], choice)
+        source = open_rows(self, X, sample_weight, check_jobs(self.n_jobs), reset=True)
+        with source.session():
+            whole = self._needs_all(source)
+            return self._fit(survey(source, whole=whole, n_jobs=self.n_jobs))
+
+    def _fit(self, known: Survey) -> Self:
+        """Fit to surveyed rows."""
+        source, summary, sample = known
+        self.n_features_in_ = d = sample.X.shape[1]
+        choice = self._choice(d)
+        bandwidth, lams = self._check_grid(d, choice)
         several = lams is None or len(lams) > 1
         choosing = bandwidth is None or len(bandwidth) > 1 or several
+        whole = len(sample.row) > 0
         rng = generator(self.random_state)
 
         n_distinct = len(sample.ranking.first)
@@ -320,23 +332,27 @@ class LogDensityGradient(GradientEstimator):
         if n_centers == 1:
             pilot = draw_centers(sample.ranking, min(AUTO_CENTERS, n_distinct), rng)
         frame = frame_from_centers(sample.X[pilot].astype(np.float64))
-        check_within_reach(frame, sample.X, sample.row)
+        if whole:
+            check_within_reach(frame, sample.X, sample.row)
+        check_range(frame, summary.low, summary.high)
         if self._standardizes():
-            frame = standardized_frame(sample.X, sample.weight)
+            frame = summary.frame()
         pilot_rows = frame.enter(sample.X[pilot])
-        typical = np.where(sample.constant, np.inf, typical_distance(pilot_rows))
+        typical = np.where(summary.constant, np.inf, typical_distance(pilot_rows))
         problem = Problem(
             enter=lambda part: frame.enter(sample.X[part]),
             n_rows=len(sample.X),
             centers=frame.enter(sample.X[drawn]),
-            base=np.zeros(sample.X.shape[1]),
+            base=np.zeros(d),
             shared=choice.shared,
             common=choice.common,
             weight=sample.weight,
-            n_jobs=jobs,
+            n_jobs=self.n_jobs,
+            everything=None if whole else FramedRows(source, frame),
         )
         if choosing:
-            folds = check_folds(self.cv, len(rows))
+            n_rows = len(source.X) if isinstance(source, ArrayRows) else 0
+            folds = check_folds(self.cv, n_rows)
             fold, n_folds = make_folds(sample, drawn, folds, rng)
             problem = problem._replace(fold=fold, n_folds=n_folds)
         if is_word(self.bandwidth, "auto") and choice.is_plain():
@@ -345,15 +361,81 @@ class LogDensityGradient(GradientEstimator):
             model = fit_learned(problem, ALPHAS, typical, sample.ranking)
         else:
             if bandwidth is not None:
-                bandwidth = np.where(sample.constant, np.inf, bandwidth / frame.unit)
+                bandwidth = np.where(summary.constant, np.inf, bandwidth / frame.unit)
                 check_widths_match(bandwidth, pilot_rows)
             model = fit_choice(problem, choice, lams, typical, bandwidth, ALPHAS)
         self._store(model, frame, problem)
         self.gaussian_share_ = float("nan")
         if self._standardizes() and choice.is_plain():
             self.gaussian_share_ = gaussian_share(model, typical)
-        self._store_relevance(sample, rng)
+        self._store_relevance(sample, summary, rng)
         return self
+
+    def partial_fit(
+        self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Add rows to those the gradient was fitted to.
+
+        The first call fits. Later ones add to the moments and solve again, as one
+        pass over all rows would; what the first call chose stays: centres, widths,
+        penalty, Gaussian base, the mean and spread of standardised features, and with
+        them ``cv_results_`` and ``feature_relevance_``. So its rows should be like
+        those to come.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Any container that :meth:`fit` takes.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        if not hasattr(self, "moments_"):
+            return self.fit(X, sample_weight=sample_weight)
+        choice = self._choice(self.n_features_in_)
+        if choice.loss is not None:
+            raise ValueError(
+                f'loss="{self.loss}" is no sum of moments, so that rows cannot be '
+                'added: use loss="squared", or fit on all rows.'
+            )
+        frame, jobs = self._frame(), check_jobs(self.n_jobs)
+        source = open_rows(self, X, sample_weight, jobs, reset=False)
+        widths, kind = self.bandwidth_ / frame.unit, (choice.shared, choice.common)
+        plan = make_plan(self._drawn, self._base, widths, np.ones(1), *kind)
+        with source.session():
+            summary = summarize(source)
+            check_range(frame, summary.low, summary.high)
+            moments = self.moments_ + sum_moments(FramedRows(source, frame), plan)
+        scales = task_scales(widths, *kind)
+        theta, kept = coefficients_of(
+            moments, scales, self._penalty_chosen(choice), choice.penalty
+        )
+        self._store_coefficients(theta, kept)
+        self.moments_ = moments
+        return self
+
+    def _penalty_chosen(self, choice: Choice) -> float | Floats:
+        if choice.multitask:
+            return np.array([self.alpha_, self.gamma_])
+        return self.alpha_
+
+    def _needs_all(self, source: Source) -> bool:
+        """Whether no sample of the rows will do; refuse it where there are chunks."""
+        splits, iterates = not isinstance(self.cv, Integral), self.loss != "squared"
+        if source.in_memory or not (splits or iterates):
+            return splits or iterates
+        if splits:
+            raise ValueError(
+                "Splits of cv are numbers of rows, which need the rows in memory: give "
+                "a number of folds for chunks."
+            )
+        raise ValueError(
+            f'loss="{self.loss}" goes over the rows many times and needs them in '
+            'memory: use loss="squared" for chunks.'
+        )
 
     def _choice(self, d: int) -> Choice:
         """Validate the words and what they stand for together."""
@@ -422,23 +504,19 @@ class LogDensityGradient(GradientEstimator):
                 "used. While widths and penalties are being chosen, at least half of "
                 "the distinct rows are kept to judge them.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return min(wanted, most)
 
     def _store(self, model: Model, frame: Frame, problem: Problem) -> None:
         """Store the model, in the data's coordinates where users see it."""
         self._origin, self._unit = frame
-        self._base = model.base
-        self.centers_ = frame.leave(model.centers)
-        self.coef_ = model.theta[0] if problem.shared else model.theta
-        if problem.common:  # these are gradients, and have a unit
-            self.coef_ = (model.theta.T / frame.unit).T
+        self._base, self._drawn = model.base, problem.centers
+        self._store_coefficients(model.theta, model.kept)
         self.bandwidth_ = model.widths * frame.unit
         lam = np.ravel(model.lam)
         self.alpha_ = float(lam[0])
         self.gamma_ = float(lam[1]) if len(lam) > 1 else 0.0
-        self.kept_ = model.kept
         self._curvature = None
         if model.curved is not None:
             rule = model.curved.rule
@@ -448,54 +526,45 @@ class LogDensityGradient(GradientEstimator):
         self.cv_results_ = {}
         if problem.n_folds:
             self.cv_results_ = tabulate_scores(model, frame)
-            self._warn_at_edges(model)
+            given = {"alpha": self.alpha, "gamma": self.gamma}
+            for name in chosen_edges(model, self.bandwidth, given):
+                warnings.warn(
+                    f"The chosen {name} is the first or last of its candidates; a "
+                    "better one may lie beyond. Widen the candidates, or see "
+                    "cv_results_.",
+                    UserWarning,
+                    stacklevel=4,
+                )
         if self.verbose:
             print(
                 f"[LogDensityGradient] {len(self.centers_)} centres, alpha "
                 f"{self.alpha_:.3g}, bandwidth {np.unique(self.bandwidth_)}"
             )
 
-    def _store_relevance(self, sample: Sample, rng: np.random.Generator) -> None:
+    def _store_coefficients(self, theta: Floats, kept: Integers) -> None:
+        """Store what is solved for, in the data's coordinates."""
+        frame = self._frame()
+        self.centers_, self.kept_ = frame.leave(self._drawn[kept]), kept
+        self.coef_ = theta[0] if self.coefficients == "shared" else theta
+        if self.basis == "common":  # these are gradients, and have a unit
+            self.coef_ = (theta.T / frame.unit).T
+
+    def _store_relevance(
+        self, sample: Sample, summary: Summary, rng: np.random.Generator
+    ) -> None:
         """Measure the relevance of the features on rows drawn from the sample."""
         n_drawn = min(RELEVANCE_ROWS, len(sample.ranking.first))
         drawn = draw_centers(sample.ranking, n_drawn, rng)
-        spread = standardized_frame(sample.X, sample.weight)
+        spread = summary.frame()
         U = spread.enter(sample.X[drawn])
         Z, field = self._frame().enter(sample.X[drawn]), self._field()
         columns = len(field.centers)
         g = self._over_rows(Z, columns, lambda A: gradient(field, field.evaluate(A)))
         excess = np.square(g * (spread.unit / self._unit) + U).mean(axis=0)
-        excess[sample.constant] = 0.0
+        excess[summary.constant] = 0.0
         total = excess.sum()
-        even = (~sample.constant).astype(np.float64)
+        even = (~summary.constant).astype(np.float64)
         self.feature_relevance_ = excess / total if total > 0 else even / even.sum()
-
-    def _warn_at_edges(self, model: Model) -> None:
-        """Warn where the winner lies on an edge that more candidates would move.
-
-        The widest default width is no such edge: there the model is all but Gaussian.
-        """
-        i, j = model.scores.best()
-        last = len(model.scores.widths) - 1
-        on_edge = []
-        if isinstance(self.bandwidth, str):
-            on_edge += ["bandwidth"] * (i == last)
-        elif np.ndim(self.bandwidth) == 1 and last > 0:
-            on_edge += ["bandwidth"] * (i in (0, last))
-        given = {"alpha": self.alpha, "gamma": self.gamma}
-        penalty = np.ravel(model.lams[j] if model.along is None else model.lam)
-        for (name, candidates), chosen in zip(given.items(), penalty, strict=False):
-            if np.ndim(candidates) == 1 and np.size(candidates) > 1:
-                ends = np.min(candidates), np.max(candidates)
-                on_edge += [name] * (chosen in ends)
-        for name in on_edge:
-            warnings.warn(
-                f"The chosen {name} is the first or last of its candidates; a "
-                "better one may lie beyond. Widen the candidates, or see "
-                "cv_results_.",
-                UserWarning,
-                stacklevel=4,
-            )
 
     def _field(self) -> Field:
         frame = self._frame()
@@ -525,10 +594,7 @@ class LogDensityGradient(GradientEstimator):
             return bregman_influence(field, curved.rule, U)
         choice = self._choice(len(field.widths))
         scales = task_scales(field.widths, choice.shared, choice.common)
-        lam: float | Floats = self.alpha_
-        if choice.multitask:
-            lam = np.array([self.alpha_, self.gamma_])
-        kept = self.moments_.of_centers(self.kept_)
+        lam, kept = self._penalty_chosen(choice), self.moments_.of_centers(self.kept_)
         U = response(kept, scales, lam, choice.penalty, moved)
         if isinstance(field, PotentialField):
             return potential_influence(field, U)
@@ -566,5 +632,9 @@ class LogDensityGradient(GradientEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        Z, field = self._enter(X), self._field()
-        return self._over_rows(Z, len(field.centers), lambda A: field.evaluate(A).value)
+
+        def ask(Z: Floats) -> Floats:
+            field, columns = self._field(), len(self.centers_)
+            return self._over_rows(Z, columns, lambda A: field.evaluate(A).value)
+
+        return self._ask(X, ask)

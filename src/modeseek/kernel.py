@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from modeseek.basis import gaussians, squared_distances
 from modeseek.blocks import chunk_slices, map_blocks
+from modeseek.containers import check_in_memory
 from modeseek.estimator import GradientEstimator
 from modeseek.field import KernelField
 from modeseek.frame import Floats, frame_from_centers, typical_distance
@@ -129,6 +130,11 @@ class KernelDensityGradient(GradientEstimator):
         self
         """
         jobs = check_jobs(self.n_jobs)
+        check_in_memory(
+            X,
+            "KernelDensityGradient keeps every row: fit it on some of them in memory, "
+            "or use LogDensityGradient.",
+        )
         rows = check_rows(self, X, reset=True)
         weight = check_weights(sample_weight, len(rows))
         sample = take_sample(rows, weight, jobs)
@@ -194,12 +200,14 @@ class KernelDensityGradient(GradientEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        Z, field = self._enter(X), self._field()
-        value = self._over_rows(
-            Z, len(field.centers), lambda A: field.evaluate(A).value
-        )
-        widths = self.bandwidth_[np.isfinite(self.bandwidth_)]
-        return np.asarray(value - np.log(np.sqrt(2.0 * np.pi) * widths).sum())
+
+        def ask(Z: Floats) -> Floats:
+            field, columns = self._field(), len(self.centers_)
+            value = self._over_rows(Z, columns, lambda A: field.evaluate(A).value)
+            widths = self.bandwidth_[np.isfinite(self.bandwidth_)]
+            return np.asarray(value - np.log(np.sqrt(2.0 * np.pi) * widths).sum())
+
+        return self._ask(X, ask)
 
 
 def _hold_out_likelihood(

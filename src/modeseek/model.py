@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from modeseek.choices import Choice
 from modeseek.frame import Floats, Frame
 from modeseek.losses import Rule, gradient_scales, held_out, minimize_loss
-from modeseek.moments import Moments, Problem, compute_moments, task_scales
+from modeseek.moments import Moments, Problem, task_scales, total_moments
 from modeseek.penalties import Penalty, l1_paths, ridge_path, solve
 from modeseek.sampling import Integers, Ranking, draw_centers
 from modeseek.selection import Scores, search, search_default
@@ -119,24 +119,44 @@ def _solve(
     penalty: Penalty = ridge_path,
 ) -> Model:
     """Solve for the coefficients on all rows; centres without any are dropped."""
-    everything = problem._replace(fold=None, n_folds=0)
-    moments = compute_moments(everything, widths, np.ones(1)).total()[0]
+    moments = total_moments(problem, widths)
     scales = task_scales(widths, problem.shared, problem.common)
-    theta = solve(moments, scales, lams[j], penalty)
-    kept = np.flatnonzero(theta.any(axis=0))
-    if not kept.size:
-        kept = np.zeros(1, dtype=np.intp)
+    theta, kept = coefficients_of(moments, scales, lams[j], penalty)
     return Model(
         centers=problem.centers[kept],
         widths=widths,
         base=problem.base,
-        theta=theta[:, kept],
+        theta=theta,
         lam=lams[j],
         moments=moments,
         scores=scores,
         lams=lams,
         kept=kept,
     )
+
+
+def coefficients_of(
+    moments: Moments, scales: Floats, lam: float | Floats, penalty: Penalty
+) -> tuple[Floats, Integers]:
+    """Solve for the coefficients; drop centres without any, but for one.
+
+    Parameters
+    ----------
+    moments : Moments
+    scales : ndarray of shape (tasks,)
+    lam : float or ndarray
+    penalty : callable
+
+    Returns
+    -------
+    theta : ndarray of shape (tasks, n_kept)
+    kept : ndarray of shape (n_kept,)
+    """
+    theta = solve(moments, scales, lam, penalty)
+    kept = np.flatnonzero(theta.any(axis=0))
+    if not kept.size:
+        kept = np.zeros(1, dtype=np.intp)
+    return theta[:, kept], kept
 
 
 def fit_choice(
@@ -229,6 +249,38 @@ def _fit_loss(problem: Problem, choice: Choice, simple: Model, lams: Floats) -> 
         along=along,
         curved=Curved(rule, fit.A),
     )
+
+
+def chosen_edges(model: Model, bandwidth: Any, penalties: dict[str, Any]) -> list[str]:
+    """Name what was chosen on an edge that more candidates would move.
+
+    The widest default width is no such edge: there the model is all but Gaussian.
+
+    Parameters
+    ----------
+    model : Model
+    bandwidth : object
+        As users give it.
+    penalties : dict
+        Penalties as users give them, by name.
+
+    Returns
+    -------
+    list of str
+    """
+    i, j = model.scores.best()
+    last = len(model.scores.widths) - 1
+    on_edge = []
+    if isinstance(bandwidth, str):
+        on_edge += ["bandwidth"] * (i == last)
+    elif np.ndim(bandwidth) == 1 and last > 0:
+        on_edge += ["bandwidth"] * (i in (0, last))
+    penalty = np.ravel(model.lams[j] if model.along is None else model.lam)
+    for (name, candidates), chosen in zip(penalties.items(), penalty, strict=False):
+        if np.ndim(candidates) == 1 and np.size(candidates) > 1:
+            ends = np.min(candidates), np.max(candidates)
+            on_edge += [name] * (chosen in ends)
+    return on_edge
 
 
 def tabulate_scores(model: Model, frame: Frame) -> dict[str, NDArray[Any]]:

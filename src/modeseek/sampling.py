@@ -15,7 +15,6 @@ bound.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +25,28 @@ from modeseek.blocks import map_blocks
 from modeseek.frame import Floats
 
 Integers = NDArray[np.intp]
+
+
+class Place(NamedTuple):
+    """Where the mean of the rows is, to tell how far they are from it."""
+
+    scale: float  # a power of two near the largest value
+    mean: NDArray[np.float32]  # (d,) in units of it
+
+    def position(self, X: NDArray[np.floating]) -> Floats:
+        """Squared distance of rows from the mean, in squared units of the scale."""
+        difference = single(X, self.scale) - self.mean
+        return np.asarray(np.einsum("ij,ij->i", difference, difference))
+
+
+def power_of_two(size: float) -> float:
+    """Largest power of two up to a size; 1 for a size of zero."""
+    return float(np.exp2(np.floor(np.log2(size)))) if size > 0 else 1.0
+
+
+def single(X: NDArray[np.floating], scale: float) -> Floats:
+    """Rows in units of a scale, rounded to single precision."""
+    return (X / scale).astype(np.float32, order="C").astype(np.float64)
 
 
 class Ranking(NamedTuple):
@@ -97,37 +118,41 @@ def rank_rows(
     """
     n = len(X)
     largest = max(map_blocks(lambda rows: np.abs(X[rows]).max(), n, n_jobs=n_jobs))
-    scale = np.exp2(np.floor(np.log2(largest))) if largest > 0 else 1.0
-
-    def single(rows: slice | Integers) -> Floats:
-        return (X[rows] / scale).astype(np.float32, order="C").astype(np.float64)
-
+    scale = power_of_two(float(largest))
     w = np.ones(n) if weight is None else weight
-    total = sum(map_blocks(lambda rows: w[rows] @ single(rows), n, n_jobs=n_jobs))
+    sums = map_blocks(lambda rows: w[rows] @ single(X[rows], scale), n, n_jobs=n_jobs)
     # Rounded, so that the order of the sum, which rows may change, does not show.
-    mean = (total / w.sum()).astype(np.float32)
-
-    def squared_distance(rows: slice) -> Floats:
-        difference = single(rows) - mean
-        return np.asarray(np.einsum("ij,ij->i", difference, difference))
-
-    position = np.concatenate(list(map_blocks(squared_distance, n, n_jobs=n_jobs)))
+    place = Place(scale, (sum(sums) / w.sum()).astype(np.float32))
+    distances = map_blocks(lambda rows: place.position(X[rows]), n, n_jobs=n_jobs)
+    position = np.concatenate(list(distances))
     order = np.argsort(position, kind="stable")
-    order, is_new = _settle_ties(X, single, position, order)
+    order, is_new = settle_ties(X, scale, position, order)
     rank = np.empty(n, dtype=np.intp)
     rank[order] = np.cumsum(is_new) - 1
     return Ranking(rank, order[is_new])
 
 
-def _settle_ties(
-    X: NDArray[np.floating],
-    single: Callable[[Integers], Floats],
-    position: Floats,
-    order: Integers,
+def settle_ties(
+    X: NDArray[np.floating], scale: float, position: Floats, order: Integers
 ) -> tuple[Integers, NDArray[np.bool_]]:
     """Sort rows at one position by content and flag the first of equal rows.
 
     The content in single precision goes first, so that both precisions agree.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+    scale : float
+        Power of two near the largest value.
+    position : ndarray of shape (n,)
+    order : ndarray of shape (n,)
+        Rows by position.
+
+    Returns
+    -------
+    order : ndarray of shape (n,)
+    is_new : ndarray of bool of shape (n,)
+        Whether a row of that order differs from the one before.
     """
     same = position[order[1:]] == position[order[:-1]]
     is_new = np.ones(len(order), dtype=bool)
@@ -137,7 +162,7 @@ def _settle_ties(
         tied[:-1] |= same
         rows = order[tied]
         # The last key sorts first.
-        keys = (*X[rows].T[::-1], *single(rows).T[::-1], position[rows])
+        keys = (*X[rows].T[::-1], *single(X[rows], scale).T[::-1], position[rows])
         order = order.copy()
         order[tied] = rows[np.lexsort(keys)]
         later = np.flatnonzero(same) + 1

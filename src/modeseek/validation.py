@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import check_cv
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from modeseek.frame import FARTHEST, Floats, Frame, typical_distance
 from modeseek.sampling import Integers
+from modeseek.source import Block
 
 #: Beyond this, sums and differences of two values may overflow.
 LARGEST_VALUE = 1e300
@@ -33,23 +34,37 @@ SMALLEST_ALPHA, LARGEST_ALPHA = 1e-15, 1e15
 
 
 def check_rows(
-    estimator: BaseEstimator, X: ArrayLike, *, reset: bool
+    estimator: BaseEstimator, X: ArrayLike, *, reset: bool, least: int | None = None
 ) -> NDArray[np.floating]:
-    """Validate rows: two-dimensional, finite, real, of the width seen in fit."""
+    """Validate rows: two-dimensional, finite, real, of the width seen in fit.
+
+    At least two of them to fit on, one otherwise, unless ``least`` says how many.
+    """
     rows: NDArray[np.floating] = validate_data(
         estimator,
         X,
         dtype=[np.float64, np.float32],
-        ensure_min_samples=2 if reset else 1,
+        ensure_min_samples=least or (2 if reset else 1),
         reset=reset,
     )
-    largest = float(np.abs(rows).max())
+    _check_size(rows)
+    return rows
+
+
+def check_block(X: ArrayLike, weight: ArrayLike | None) -> Block:
+    """Validate rows of a chunk, where no estimator is at hand, and their weights."""
+    rows = check_array(X, dtype=[np.float64, np.float32], input_name="X")
+    _check_size(rows)
+    return Block(rows, check_weights(weight, len(rows), some=False))
+
+
+def _check_size(rows: NDArray[np.floating]) -> None:
+    largest = max(-float(rows.min()), float(rows.max()))
     if largest > LARGEST_VALUE:
         raise ValueError(
             f"X has values up to {largest:.3g}, whose differences overflow. Divide "
             f"the features by a constant so that they stay below {LARGEST_VALUE:g}."
         )
-    return rows
 
 
 def check_within_reach(
@@ -64,25 +79,61 @@ def check_within_reach(
     row : ndarray of shape (n_samples,), optional
         Number of each row in the user's data.
     """
+    low, high = X.min(axis=0), X.max(axis=0)
+    if not _beyond(frame, np.stack([low, high])).any():
+        return
+    i, j = np.argwhere(_beyond(frame, X))[0]
+    raise ValueError(
+        f"Row {i if row is None else row[i]} of X lies "
+        f"{_far_away(frame, float(X[i, j]), j)}"
+    )
+
+
+def check_range(frame: Frame, low: Floats, high: Floats) -> None:
+    """Refuse what :func:`check_within_reach` refuses, where only the range is known.
+
+    Parameters
+    ----------
+    frame : Frame
+    low, high : ndarray of shape (n_features,)
+        Smallest and largest values.
+    """
+    both = np.stack([low, high])
+    beyond = _beyond(frame, both)
+    if beyond.any():
+        i, j = np.argwhere(beyond)[0]
+        raise ValueError(
+            f"A row of X, {both[i, j]:.3g} in feature {j}, lies "
+            f"{_far_away(frame, float(both[i, j]), j)}"
+        )
+
+
+def _beyond(frame: Frame, X: NDArray[np.floating]) -> NDArray[np.bool_]:
     unit = np.broadcast_to(frame.unit, X.shape[1:])
     if unit.min() < SMALLEST_UNIT:
         raise ValueError(
             f"The rows of X lie only {unit.min():.3g} apart, and derivatives of their "
             "density overflow. Multiply the features by a constant."
         )
-    far = np.abs(X - frame.origin)
-    beyond = far / FARTHEST > unit
-    if beyond.any():
-        i, j = np.unravel_index(np.argmax(beyond), beyond.shape)
-        raise ValueError(
-            f"Row {i if row is None else row[i]} of X lies {far[i, j]:.3g} away from "
-            f"the others, whose typical distance is {unit[j]:.3g}. Such a value is "
-            "usually a code for a missing one: remove the row or rescale the feature."
-        )
+    return np.asarray(np.abs(X - frame.origin) / FARTHEST > unit)
 
 
-def check_weights(weight: ArrayLike | None, n_rows: int) -> Floats | None:
-    """Validate sample weights: one finite, non-negative number a row."""
+def _far_away(frame: Frame, value: float, j: int) -> str:
+    unit = np.broadcast_to(frame.unit, frame.origin.shape)
+    return (
+        f"{abs(value - frame.origin[j]):.3g} away from the others, whose typical "
+        f"distance is {unit[j]:.3g}. Such a value is usually a code for a missing "
+        "one: remove the row or rescale the feature."
+    )
+
+
+def check_weights(
+    weight: ArrayLike | None, n_rows: int, *, some: bool = True
+) -> Floats | None:
+    """Validate sample weights: one finite, non-negative number a row.
+
+    One of them must be positive, unless ``some`` is False.
+    """
     if weight is None:
         return None
     w = np.asarray(weight)
@@ -101,7 +152,9 @@ def check_weights(weight: ArrayLike | None, n_rows: int) -> Floats | None:
     if (w < 0).any():
         raise ValueError("sample_weight has negative entries.")
     if not (w > 0).any():
-        raise ValueError("sample_weight is zero for every row: nothing to fit.")
+        if some:
+            raise ValueError("sample_weight is zero for every row: nothing to fit.")
+        return w
     if w.max() > LARGEST_WEIGHT or w[w > 0].min() < SMALLEST_WEIGHT:
         raise ValueError(
             f"sample_weight must be zero or between {SMALLEST_WEIGHT:g} and "
