@@ -149,6 +149,23 @@ def _ones_unless(weights: Floats | None, Z: Floats) -> Floats:
     return np.ones(Z.shape[1]) if weights is None else weights
 
 
+def _sums_of_squares(T: Floats, Z: Floats, C: Floats, widths: Floats) -> Floats:
+    """Sums over centres of T (s s' / l^4 - I / l^2) with s = c - z, shape (m, d, d).
+
+    The squares are multiplied out, so that matrix products sum over the centres.
+    """
+    middle = C.mean(axis=0)
+    U, V = (Z - middle) / widths, (C - middle) / widths
+    mass, first = T.sum(axis=1, keepdims=True), T @ V
+    H = np.empty((*Z.shape, Z.shape[1]))
+    for j in range(Z.shape[1]):
+        row = T @ (V[:, [j]] * V[:, j:]) - U[:, [j]] * first[:, j:]
+        row += (mass * U[:, [j]] - first[:, [j]]) * U[:, j:]
+        H[:, j, j:] = H[:, j:, j] = row
+        H[:, j, j] -= mass[:, 0]
+    return np.asarray(H / widths / widths[:, None])
+
+
 class PotentialField(NamedTuple):
     """Shared coefficients: g is the gradient of a potential.
 
@@ -210,13 +227,9 @@ class PotentialField(NamedTuple):
 
     def jacobian(self, Z: Floats) -> Floats:
         """Hessian of f, shape (m, d, d)."""
-        precision = inverse_square(self.widths)
         D = squared_distances(Z, self.centers, 1.0 / self.widths)
         T = np.exp(-0.5 * D) * self.theta
-        steps = (self.centers - Z[:, None, :]) * precision  # (m, b, d)
-        H = np.einsum("mb,mbi,mbj->mij", T, steps, steps, optimize=True)
-        H -= T.sum(axis=1)[:, None, None] * np.diag(precision)
-        return np.asarray(H - np.diag(self.base))
+        return _sums_of_squares(T, Z, self.centers, self.widths) - np.diag(self.base)
 
     def divergence(self, Z: Floats, weights: Floats | None = None) -> Floats:
         """Laplacian of f, its terms weighted if asked, shape (m,)."""
@@ -365,13 +378,9 @@ class KernelField(NamedTuple):
 
     def jacobian(self, Z: Floats) -> Floats:
         """Hessian of the log-density, shape (m, d, d)."""
-        precision = inverse_square(self.widths)
         P, _, _ = self._shares(Z)
         # Deviations from the mean centre: those from Z would cancel far away.
-        steps = (self.centers - (P @ self.centers)[:, None, :]) * precision
-        H = np.einsum("mb,mbi,mbj->mij", P, steps, steps, optimize=True)
-        H -= np.diag(precision)
-        return np.asarray(H)
+        return _sums_of_squares(P, P @ self.centers, self.centers, self.widths)
 
     def divergence(self, Z: Floats, weights: Floats | None = None) -> Floats:
         """Laplacian of the log-density, its terms weighted if asked, shape (m,)."""
