@@ -28,6 +28,7 @@ LAYERS = {
     "penalties": 3,
     "uncertainty": 3,
     "ascent": 3,
+    "basins": 3,
     "losses": 4,
     "selection": 4,
     "modes": 4,
