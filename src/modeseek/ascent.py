@@ -247,7 +247,7 @@ def accelerated() -> Step:
         trust = np.clip(trust, SHORTEST, LONGEST_MOVE)
         n_steps = n_steps + 1.0
         slow = (length(move, field) <= SLOW) & np.all(here.mass > 0, axis=1)
-        slow &= n_steps > PATIENCE * (1 + Z.shape[1])
+        slow &= (n_steps > PATIENCE * (1 + Z.shape[1])) & (here.nearest <= FAR)
         foretold = np.full_like(Z, np.nan)
         if slow.any():
             move[slow], foretold[slow] = _follow_parabola(

@@ -31,6 +31,9 @@ from modeseek.sampling import Integers
 #: Radii that are tried, in widths, ascending.
 RADII = np.geomspace(0.05, 1.0, 14)
 
+#: Radius where nothing is proven: squares of what is divided by it do not overflow.
+NOTHING = 1e-100
+
 #: Distances at which the bound of the fourth derivative is tabulated.
 DISTANCES = np.linspace(0.0, 12.0, 2401)
 
@@ -62,10 +65,12 @@ def certain_basins(field: Field, modes: Floats) -> Basins:
         With ellipsoids of no extent where nothing is certain, as in fields without a
         potential.
     """
-    radii = np.maximum(_radii(field, modes), np.finfo(np.float64).tiny)
+    radii = np.maximum(_radii(field, modes), NOTHING)
     # Where features have masses of their own, rows climb by the gradient over them:
     # an ellipsoid in the ball, short where the mass is large, is what none leaves.
-    mass = field.evaluate(modes).mass
+    here = field.evaluate(modes)
+    usual = np.all(here.mass > 0, axis=1, keepdims=True)
+    mass = np.where(usual, here.mass, here.bound)
     lightest = mass.min(axis=1, keepdims=True)
     return Basins(modes, radii[:, None] * np.sqrt(lightest / mass) * field.widths)
 
