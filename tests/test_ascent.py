@@ -381,7 +381,7 @@ def test_the_path_beside_a_saddle_is_the_gradients_own(seed):
     Z = Z + 0.3 * field.widths * rng.standard_normal(Z.shape)
     here = field.evaluate(Z)
     slow = (here.mass[:, 0] > 0) & (length(here.fixed_point_step(), field) < 0.2)
-    assert slow.sum() >= 3
+    assert slow.any()
     Z, here = Z[slow], here.take(slow)
     g = here.factor * here.pull / field.widths
     move, _ = _follow_parabola(field, Z, here, g, np.full(len(Z), 0.02))

@@ -31,9 +31,6 @@ from modeseek.sampling import Integers
 #: Radii that are tried, in widths, ascending.
 RADII = np.geomspace(0.05, 1.0, 14)
 
-#: Radius where nothing is proven: squares of what is divided by it do not overflow.
-NOTHING = 1e-100
-
 #: Distances at which the bound of the fourth derivative is tabulated.
 DISTANCES = np.linspace(0.0, 12.0, 2401)
 
@@ -42,13 +39,14 @@ class Basins(NamedTuple):
     """Modes, and around each the ellipsoid that is certain to climb to it."""
 
     modes: Floats  # (k, d)
-    axes: Floats  # (k, d) half axes, in the frame; infinite where the width is
+    radii: Floats  # (k,) zero where nothing is certain
+    scales: Floats  # (k, d) factors of each feature before a distance is taken
 
     def find(self, field: Field, Z: Floats) -> tuple[Integers, Bools]:
         """Nearest mode of each point, and whether the point is certain to reach it."""
         mode = KDTree(self.modes / field.widths).query(Z / field.widths)[1]
-        inside = (((Z - self.modes[mode]) / self.axes[mode]) ** 2).sum(axis=1) <= 1.0
-        return mode, inside
+        away = np.linalg.norm((Z - self.modes[mode]) * self.scales[mode], axis=1)
+        return mode, away < self.radii[mode]
 
 
 def certain_basins(field: Field, modes: Floats) -> Basins:
@@ -62,17 +60,20 @@ def certain_basins(field: Field, modes: Floats) -> Basins:
     Returns
     -------
     Basins
-        With ellipsoids of no extent where nothing is certain, as in fields without a
+        With a radius of zero where nothing is certain, as in fields without a
         potential.
     """
-    radii = np.maximum(_radii(field, modes), NOTHING)
-    # Where features have masses of their own, rows climb by the gradient over them:
-    # an ellipsoid in the ball, short where the mass is large, is what none leaves.
-    here = field.evaluate(modes)
-    usual = np.all(here.mass > 0, axis=1, keepdims=True)
-    mass = np.where(usual, here.mass, here.bound)
-    lightest = mass.min(axis=1, keepdims=True)
-    return Basins(modes, radii[:, None] * np.sqrt(lightest / mass) * field.widths)
+    radii = _radii(field, modes)
+    scales = np.tile(1.0 / field.widths, (len(modes), 1))
+    proven = radii > 0
+    if proven.any():
+        # Where features have masses of their own, rows climb by the gradient over
+        # them: an ellipsoid in the ball, short where the mass is large, none leaves.
+        here = field.evaluate(modes[proven])
+        usual = np.all(here.mass > 0, axis=1, keepdims=True)
+        mass = np.where(usual, here.mass, here.bound)
+        scales[proven] *= np.sqrt(mass / mass.min(axis=1, keepdims=True))
+    return Basins(modes, radii, scales)
 
 
 def _radii(field: Field, modes: Floats) -> Floats:
