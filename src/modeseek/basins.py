@@ -17,16 +17,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial import KDTree
 from scipy.special import eval_hermitenorm, softmax
 
-from modeseek.ascent import Bools
 from modeseek.field import Field, KernelField, PotentialField, curvature
 from modeseek.frame import Floats
 from modeseek.sampling import Integers
+
+Bools: TypeAlias = NDArray[np.bool_]
 
 #: Radii that are tried, in widths, ascending.
 RADII = np.geomspace(0.05, 1.0, 14)

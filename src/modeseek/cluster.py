@@ -84,7 +84,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
     ascent : {"auto", "rows", "fixed_point", "gradient", "quasi_newton", "blurring"}, \
             default="auto"
         How rows climb. The fixed point is a weighted mean shift along the estimated
-        gradient; gradient ascent takes steps of ``step_size`` times the gradient;
+        gradient, of many steps at once where it is slow; gradient ascent takes steps of ``step_size`` times the gradient;
         quasi-Newton learns the curvature along the way. Blurring estimates the
         gradient anew after every step, from the rows where they are then. With
         ``"rows"`` they climb from neighbour to neighbour instead, by the distances
