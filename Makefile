@@ -25,6 +25,10 @@ $(VENV)/.reproduce: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot,image,peers]'
 	touch $@ $(VENV)/.demo
 
+$(VENV)/.bench: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[peers]'
+	touch $@
+
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
 
@@ -47,7 +51,9 @@ format: $(VENV)/.test
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.test
+# Hours; TASKS="20k imports" for parts. The cytometry set needs MODESEEK_DATA.
+bench: $(VENV)/.bench
+	$(BIN)/python benchmarks/speed.py --output docs/speed.json --docs docs/speed.md $(if $(TASKS),--tasks $(TASKS))
 	$(BIN)/python benchmarks/gradient.py
 
 # Reduced size; FULL=1 for the paper's. Goes on after an interruption. Entries on real

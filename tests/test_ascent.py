@@ -7,6 +7,8 @@ import pytest
 from scipy.special import logsumexp
 
 from modeseek.ascent import (
+    _follow_parabola,
+    accelerated,
     climb,
     fixed_point,
     gradient_ascent,
@@ -18,6 +20,7 @@ from modeseek.field import KernelField, PotentialField, SeparateField
 
 ASCENTS = {
     "fixed_point": lambda field: fixed_point(),
+    "accelerated": lambda field: accelerated(),
     "gradient": lambda field: gradient_ascent(largest_step_size(field)),
     "quasi_newton": lambda field: quasi_newton(),
 }
@@ -330,3 +333,71 @@ def test_a_feature_of_infinite_width_is_as_if_absent(name):
     assert np.isfinite(more.points).all()
     np.testing.assert_allclose(more.points[:, [0, 2]], plain.points, rtol=0, atol=1e-5)
     np.testing.assert_array_equal(more.converged, plain.converged)
+
+
+def test_rows_on_a_flat_ridge_arrive_in_few_steps_at_the_top_of_their_side():
+    # A ridge along a circle, with a slow rise to two tops.
+    angle = np.linspace(0.0, 2.0 * np.pi, 40, endpoint=False)
+    centers = 6.0 * np.column_stack([np.cos(angle), np.sin(angle)])
+    theta = 1.0 + 0.02 * np.cos(2.0 * angle)
+    field = PotentialField(centers, np.ones(2), theta, np.zeros(2))
+    angle = np.linspace(0.0, 2.0 * np.pi, 101)[:-1] + 0.01
+    Z = 5.0 * np.column_stack([np.cos(angle), np.sin(angle)])
+    settings = {"tol": 1e-4, "max_iter": 1000}
+    slow = climb(field, Z, fixed_point(), **settings)
+    assert (slow.n_iter == 1000).mean() > 0.5
+    fast = climb(field, Z, accelerated(), **settings)
+    assert fast.converged.all()
+    assert fast.n_iter.max() < 200
+    assert not fast.guarded.any()
+    tops = np.column_stack([np.sign(np.cos(angle)), np.zeros(100)])
+    direction = fast.points / np.linalg.norm(fast.points, axis=1, keepdims=True)
+    np.testing.assert_allclose(direction, tops, atol=0.02)
+
+
+def test_the_path_on_a_parabola_is_that_of_the_gradient():
+    # Far inside one wide Gaussian the field is a parabola: foretold and true agree.
+    field = PotentialField(np.zeros((1, 3)), np.ones(3), np.ones(1), np.zeros(3))
+    rng = np.random.default_rng(0)
+    Z = 1e-3 * rng.standard_normal((20, 3))
+    here = field.evaluate(Z)
+    g = here.factor * here.pull / field.widths
+    trust = np.full(20, 5e-4)
+    move, foretold = _follow_parabola(field, Z, here, g, trust)
+    after = field.evaluate(Z + move)
+    np.testing.assert_allclose(after.factor * after.pull, foretold, atol=1e-8)
+    assert (length(move, field) <= trust).all()
+    assert (length(move, field) > 0.8 * np.minimum(trust, length(Z, field))).all()
+    # As far as is trusted, with no bound: Newton's step to the top.
+    move, _ = _follow_parabola(field, Z, here, g, np.ones(20))
+    np.testing.assert_allclose(Z + move, 0.0, atol=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_path_beside_a_saddle_is_the_gradients_own(seed):
+    field = random_field(seed)
+    rng = np.random.default_rng(seed)
+    Z = rng.choice(field.centers, 500)
+    Z = Z + 0.3 * field.widths * rng.standard_normal(Z.shape)
+    here = field.evaluate(Z)
+    slow = (here.mass[:, 0] > 0) & (length(here.fixed_point_step(), field) < 0.2)
+    assert slow.any()
+    Z, here = Z[slow], here.take(slow)
+    g = here.factor * here.pull / field.widths
+    move, _ = _follow_parabola(field, Z, here, g, np.full(len(Z), 0.02))
+    # Gradient ascent by tiny steps, until as far as the move went.
+    point, ahead = Z / field.widths, length(move, field)
+    done = np.zeros(len(Z), dtype=bool)
+    nearest = np.full(len(Z), np.inf)
+    end = (Z + move) / field.widths
+    for _ in range(4000):
+        there = field.evaluate(point * field.widths)
+        slope = there.factor * there.pull / field.widths
+        speed = np.linalg.norm(slope, axis=1, keepdims=True)
+        point = point + 2e-5 * slope / np.maximum(speed, 1e-12)
+        nearest = np.minimum(nearest, np.linalg.norm(point - end, axis=1))
+        done |= np.linalg.norm(point - Z / field.widths, axis=1) > 1.2 * ahead
+        if done.all():
+            break
+    assert (nearest < 1e-3).all()
+    assert np.median(nearest) < 2e-5

@@ -32,6 +32,7 @@ LAYERS = {
     "thinning": 3,
     "uncertainty": 3,
     "ascent": 3,
+    "basins": 3,
     "losses": 4,
     "selection": 4,
     "modes": 4,

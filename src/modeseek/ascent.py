@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from modeseek.field import Evaluation, Field, gradient
+from modeseek.field import Evaluation, Field, curvature, gradient
 from modeseek.frame import Floats
 
 Bools: TypeAlias = NDArray[np.bool_]
@@ -36,6 +36,17 @@ SHORTEST = 0.01
 #: cosine of the angle), or it would cross to other basins.
 TRUST_RADIUS, STEEPNESS = 0.05, 0.9
 
+#: A row is slow when its fixed point is this near, and slow for long after so many
+#: steps times one plus the number of features, which Newton's steps cost as much as.
+SLOW, PATIENCE = 0.05, 4
+
+#: How far a foretold gradient may be from what it then is, in the gradient before.
+TOLERATED = 0.1
+
+#: Steps of the fixed point that are taken at once, least and most, and halvings of
+#: that range; curvatures are taken as no smaller than the flattest, in the mass.
+EARLIEST_AND_LATEST, BISECTIONS, FLATTEST = (0.1, 1e7), 10, 1e-12
+
 #: Rows farther than this from every centre see hardly any slope to learn from.
 FAR = 6.0
 
@@ -48,6 +59,7 @@ class Step(NamedTuple):
 
     start: Callable[[Field, Floats, Evaluation], Memory]
     propose: Callable[[Field, Floats, Evaluation, Memory], tuple[Floats, Memory]]
+    bold: bool = False  # where a move falls, the fixed point's is tried before the safe
 
 
 class Climb(NamedTuple):
@@ -66,6 +78,7 @@ def climb(
     *,
     tol: float,
     max_iter: int,
+    certain: Callable[[Floats], Bools] | None = None,
     record: Callable[[Floats], None] | None = None,
 ) -> Climb:
     """Move rows uphill until their moves are shorter than ``tol``.
@@ -79,6 +92,8 @@ def climb(
     tol : float
         Length of the last move, in widths.
     max_iter : int
+    certain : callable, optional
+        Tells of points whether they need not climb on: their mode is known.
     record : callable, optional
         Called with all points before the first and after every iteration.
 
@@ -98,11 +113,13 @@ def climb(
     for _ in range(max_iter):
         start = points[active]
         move, memory = step.propose(field, start, here, memory)
-        end, here, helped = _take_move(field, start, here, move)
+        end, here, helped = _take_move(field, start, here, move, step.bold)
         points[active] = end
         n_iter[active] += 1
         guarded[active] |= helped
         arrived = length(end - start, field) <= tol
+        if certain is not None:
+            arrived |= certain(end)
         converged[active] = arrived
         if record is not None:
             record(points)
@@ -121,7 +138,7 @@ def length(move: Floats, field: Field) -> Floats:
 
 
 def _take_move(
-    field: Field, start: Floats, here: Evaluation, move: Floats
+    field: Field, start: Floats, here: Evaluation, move: Floats, bold: bool
 ) -> tuple[Floats, Evaluation, Bools]:
     """Move, but never downhill and never far at once."""
     end = start + _limited(field, here, move)
@@ -131,6 +148,11 @@ def _take_move(
         return end, there, helped
     lowest = here.value - ROUNDING * here.size
     falls = ~(there.value >= lowest)  # also where not a number
+    if bold and falls.any():
+        low = here.take(falls)
+        end[falls] = start[falls] + _limited(field, low, low.fixed_point_step())
+        there.put(falls, field.evaluate(end[falls]))
+        falls = ~(there.value >= lowest)
     if falls.any():
         end[falls] = start[falls] + here.take(falls).safe_step()
         there.put(falls, field.evaluate(end[falls]))
@@ -190,6 +212,98 @@ def fixed_point() -> Step:
         return move, (stretch, Z + limited, limited)
 
     return Step(start, propose)
+
+
+def accelerated() -> Step:
+    """The fixed point, and Newton's steps for rows that have been slow for long.
+
+    On a ridge the fixed point takes hundreds of tiny steps. They follow the gradient
+    (in coordinates where the mass is one), whose path on the parabola that touches
+    the field is known: far along it is Newton's step, and on a ridge or beside a
+    saddle it still goes where the small steps would have gone. How far a row follows
+    it depends on how well the last one foretold the gradient. Fields without a
+    potential keep to the fixed point: nothing would guard them.
+    """
+    plain = fixed_point()
+
+    def start(field: Field, Z: Floats, here: Evaluation) -> Memory:
+        nothing = np.full_like(Z, np.nan)
+        still = np.zeros(len(Z)), np.full(len(Z), SLOW), Z, nothing, nothing
+        return (*still, *plain.start(field, Z, here))
+
+    def propose(
+        field: Field, Z: Floats, here: Evaluation, memory: Memory
+    ) -> tuple[Floats, Memory]:
+        n_steps, trust, expected, before, foretold, *rest = memory
+        move, after = plain.propose(field, Z, here, tuple(rest))
+        if here.value is None:
+            return move, (n_steps, trust, expected, before, foretold, *after)
+        g = here.factor * here.pull / field.widths
+        error = np.linalg.norm(g - foretold, axis=1)
+        error /= np.maximum(np.linalg.norm(before, axis=1), 1e-300)
+        error[length(Z - expected, field) > 1e-9] = np.inf  # it was refused
+        change = np.clip(np.sqrt(TOLERATED / np.maximum(error, 1e-9)), 0.25, 2.0)
+        trust = np.where(np.isnan(error), trust, trust * change)
+        trust = np.clip(trust, SHORTEST, LONGEST_MOVE)
+        n_steps = n_steps + 1.0
+        slow = (length(move, field) <= SLOW) & np.all(here.mass > 0, axis=1)
+        slow &= (n_steps > PATIENCE * (1 + Z.shape[1])) & (here.nearest <= FAR)
+        foretold = np.full_like(Z, np.nan)
+        if slow.any():
+            move[slow], foretold[slow] = _follow_parabola(
+                field, Z[slow], here.take(slow), g[slow], trust[slow]
+            )
+        end = Z + _limited(field, here, move)
+        return move, (n_steps, trust, end, g, foretold, *after)
+
+    return Step(start, propose, bold=True)
+
+
+def _follow_parabola(
+    field: Field, Z: Floats, here: Evaluation, g: Floats, trust: Floats
+) -> tuple[Floats, Floats]:
+    r"""Path of the gradient on the local parabola, as far as is trusted.
+
+    With g and H divided by the mass, the path is :math:`(e^{tH} - 1) H^{-1} g` after
+    t steps of the fixed point; t is sought so that the path is as long as trusted.
+
+    Parameters
+    ----------
+    field : Field
+    Z : ndarray of shape (m, d)
+    here : Evaluation
+    g : ndarray of shape (m, d)
+        Gradient in widths.
+    trust : ndarray of shape (m,)
+
+    Returns
+    -------
+    move : ndarray of shape (m, d)
+    foretold : ndarray of shape (m, d)
+        Gradient at its end, if the field were the parabola.
+    """
+    root = np.sqrt(np.broadcast_to(here.factor * here.mass, Z.shape))
+    H = curvature(field, Z) / root[:, :, None] / root[:, None, :]
+    values, vectors = np.linalg.eigh(H)
+    values = np.where(np.abs(values) < FLATTEST, FLATTEST, values)
+    along = np.einsum("mji,mj->mi", vectors, g / root)
+
+    def turned(coordinates: Floats) -> Floats:
+        return np.asarray(np.einsum("mij,mj->mi", vectors, coordinates))
+
+    def follow(t: Floats) -> Floats:
+        grown = np.expm1(np.minimum(values * t[:, None], 50.0))
+        return np.asarray(along * grown / values)
+
+    low, high = np.outer(np.log(EARLIEST_AND_LATEST), np.ones(len(Z)))
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (low + high)
+        far = np.linalg.norm(turned(follow(np.exp(middle))) / root, axis=1) > trust
+        low, high = np.where(far, low, middle), np.where(far, middle, high)
+    path = follow(np.exp(low))
+    move = turned(path) / root
+    widths = np.where(np.isfinite(field.widths), field.widths, 0.0)
+    return move * widths, root * turned(along + values * path)
 
 
 def gradient_ascent(step_size: float | Floats) -> Step:

@@ -40,6 +40,30 @@ def squared_distances(Z: Floats, C: Floats, weights: Floats) -> Floats:
     return D
 
 
+def exponents(Z: Floats, C: Floats, weights: Floats) -> Floats:
+    """Logs of the Gaussians: minus half the squared distances, in a single product.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (m, d)
+    C : ndarray of shape (b, d)
+    weights : ndarray of shape (d,)
+        Factor of each feature before squaring: 1 / width.
+
+    Returns
+    -------
+    ndarray of shape (m, b)
+    """
+    middle = C.mean(axis=0)
+    U, V = (Z - middle) * weights, (C - middle) * weights
+    halves = [-0.5 * np.einsum("ij,ij->i", A, A)[:, None] for A in (U, V)]
+    U = np.concatenate([U, halves[0], np.ones((len(U), 1))], axis=1)
+    V = np.concatenate([V, np.ones((len(V), 1)), halves[1]], axis=1)
+    E: Floats = U @ V.T
+    np.minimum(E, 0.0, out=E)
+    return E
+
+
 def gaussians(D: Floats, scales: Floats) -> Iterator[Floats]:
     """Yield ``exp(-D / (2 s^2))`` for descending scales.
 

@@ -17,12 +17,13 @@ from modeseek.ascent import (
     Bools,
     Climb,
     Step,
+    accelerated,
     climb,
-    fixed_point,
     gradient_ascent,
     largest_step_size,
     quasi_newton,
 )
+from modeseek.basins import Basins, certain_basins
 from modeseek.blocks import chunk_slices, map_blocks
 from modeseek.blurring import blur, blurring_step
 from modeseek.containers import (
@@ -94,7 +95,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
     ascent : {"auto", "rows", "fixed_point", "gradient", "quasi_newton", "blurring"}, \
             default="auto"
         How rows climb. The fixed point is a weighted mean shift along the estimated
-        gradient; gradient ascent takes steps of ``step_size`` times the gradient;
+        gradient, of many steps at once where it is slow; gradient ascent takes steps of ``step_size`` times the gradient;
         quasi-Newton learns the curvature along the way. Blurring estimates the
         gradient anew after every step, from the rows where they are then. With
         ``"rows"`` they climb from neighbour to neighbour instead, by the distances
@@ -404,9 +405,9 @@ class ModeClustering(ClusterMixin, BaseEstimator):
             if is_word(self.step_size, "auto"):
                 return gradient_ascent(largest_step_size(field))
             return gradient_ascent(float(self.step_size) / self.estimator_._unit**2)
-        return quasi_newton() if self.ascent_ == "quasi_newton" else fixed_point()
+        return quasi_newton() if self.ascent_ == "quasi_newton" else accelerated()
 
-    def _climb(self, Z: Floats, field: Field) -> Climb:
+    def _climb(self, Z: Floats, field: Field, basins: Basins | None = None) -> Climb:
         """Climb from all rows, in chunks on the thread pool."""
         step = self._step(field)
         columns = len(field.centers)
@@ -414,8 +415,17 @@ class ModeClustering(ClusterMixin, BaseEstimator):
             columns = max(columns, Z.shape[1] ** 2)  # an inverse Hessian a row
         size = chunk_slices(len(Z), columns)[0].stop
 
+        certain = None if basins is None else lambda Z: basins.find(field, Z)[1]
+
         def kernel(rows: slice) -> Climb:
-            return climb(field, Z[rows], step, tol=self.tol, max_iter=self.max_iter)
+            return climb(
+                field,
+                Z[rows],
+                step,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                certain=certain,
+            )
 
         parts = list(map_blocks(kernel, len(Z), n_jobs=self.n_jobs, size=size))
         columns_of_climb: list[Any] = [
@@ -423,8 +433,13 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         ]
         return Climb(*columns_of_climb)
 
-    def _assign(self, ends: Floats, modes: Floats, field: Field) -> Integers:
-        return assign_modes(field, ends, modes, lambda Z: self._climb(Z, field).points)
+    def _assign(
+        self, ends: Floats, modes: Floats, field: Field, basins: Basins | None = None
+    ) -> Integers:
+        def climb_on(Z: Floats) -> Floats:
+            return self._climb(Z, field).points
+
+        return assign_modes(field, ends, modes, climb_on, basins)
 
     def _enter_blurred(self, rows: NDArray[np.floating]) -> Floats:
         """Rows in the frame, after the steps of blurring if there are any."""
@@ -551,8 +566,11 @@ class ModeClustering(ClusterMixin, BaseEstimator):
             nearest, _ = nearest_nodes(self._graph, Z, self.n_jobs)
             return Z, self._graph.mode[nearest]
         field = self.estimator_._field()
-        arrived = self._climb(self._enter_blurred(rows), field)
-        return Z, self._assign(arrived.points, self._modes, field)
+        # Basins cost about as much as climbing from the modes.
+        worthwhile = len(rows) > 4 * len(self._modes)
+        basins = certain_basins(field, self._modes) if worthwhile else None
+        arrived = self._climb(self._enter_blurred(rows), field, basins)
+        return Z, self._assign(arrived.points, self._modes, field, basins)
 
     def predict_modes(self, X: ArrayLike) -> Integers:
         """Mode that each row reaches, as a row of ``modes_``.

@@ -29,7 +29,12 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from modeseek.basis import basis_of_features, inverse_square, squared_distances
+from modeseek.basis import (
+    basis_of_features,
+    exponents,
+    inverse_square,
+    squared_distances,
+)
 from modeseek.blocks import in_chunks
 from modeseek.frame import Floats
 
@@ -38,6 +43,9 @@ Rows = NDArray[np.intp] | NDArray[np.bool_]
 #: Squared distances are taken as no larger than this (a model without coefficients has
 #: nothing at any distance).
 FARTHEST = 1e300
+
+#: Below this, exponentials would be subnormal numbers.
+SMALLEST_EXPONENT = -700.0
 
 #: Largest eigenvalue of the Hessian of exp(-r^2 / 2), reached at r^2 = 3.
 LARGEST_CURVATURE = 2.0 * np.exp(-1.5)
@@ -136,17 +144,38 @@ def curvature(field: Field, Z: Floats) -> Floats:
     return np.asarray(J * widths[:, None] * widths)
 
 
-def _nearest_first(D: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return exp(-(D - min D) / 2) in place of D, exp(-min D / 2) and sqrt(min D)."""
-    smallest = np.minimum(D.min(axis=1, keepdims=True), FARTHEST)
-    D -= smallest
-    D *= -0.5
-    np.exp(D, out=D)
-    return D, np.exp(-0.5 * smallest), np.sqrt(smallest[:, 0])
+def _nearest_first(E: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return exp(E - max E) in place of E, exp(max E) and the distance of that."""
+    top = np.maximum(E.max(axis=1, keepdims=True), -0.5 * FARTHEST)
+    E -= top
+    return _exponential(E), np.exp(top), np.sqrt(-2.0 * top[:, 0])
+
+
+def _exponential(E: Floats) -> Floats:
+    """Return exp(E) in place of E, none of them so small that arithmetic is slow."""
+    np.maximum(E, SMALLEST_EXPONENT, out=E)
+    return np.exp(E, out=E)
 
 
 def _ones_unless(weights: Floats | None, Z: Floats) -> Floats:
     return np.ones(Z.shape[1]) if weights is None else weights
+
+
+def _sums_of_squares(T: Floats, Z: Floats, C: Floats, widths: Floats) -> Floats:
+    """Sums over centres of T (s s' / l^4 - I / l^2) with s = c - z, shape (m, d, d).
+
+    The squares are multiplied out, so that matrix products sum over the centres.
+    """
+    middle = C.mean(axis=0)
+    U, V = (Z - middle) / widths, (C - middle) / widths
+    mass, first = T.sum(axis=1, keepdims=True), T @ V
+    H = np.empty((*Z.shape, Z.shape[1]))
+    for j in range(Z.shape[1]):
+        row = T @ (V[:, [j]] * V[:, j:]) - U[:, [j]] * first[:, j:]
+        row += (mass * U[:, [j]] - first[:, [j]]) * U[:, j:]
+        H[:, j, j:] = H[:, j:, j] = row
+        H[:, j, j] -= mass[:, 0]
+    return np.asarray(H / widths / widths[:, None])
 
 
 class PotentialField(NamedTuple):
@@ -168,13 +197,13 @@ class PotentialField(NamedTuple):
 
     def evaluate(self, Z: Floats) -> Evaluation:
         """Evaluate everything a step needs."""
-        D = squared_distances(Z, self.centers, 1.0 / self.widths)
+        E = exponents(Z, self.centers, 1.0 / self.widths)
         if self.saturates:
-            D[:, self.theta == 0] = np.inf  # no pull, however near
-            P, factor, nearest = _nearest_first(D)
+            E[:, self.theta == 0] = -np.inf  # no pull, however near
+            P, factor, nearest = _nearest_first(E)
         else:  # the Gaussian's pull remains where every other underflows
-            nearest, factor = np.sqrt(D.min(axis=1)), np.ones((len(Z), 1))
-            P = np.exp(-0.5 * D)
+            nearest, factor = np.sqrt(-2.0 * E.max(axis=1)), np.ones((len(Z), 1))
+            P = _exponential(E)
         positive = np.maximum(self.theta, 0.0)
         middle = self.centers.mean(axis=0)
         weighted = self.theta[:, None] * (self.centers - middle)
@@ -210,13 +239,9 @@ class PotentialField(NamedTuple):
 
     def jacobian(self, Z: Floats) -> Floats:
         """Hessian of f, shape (m, d, d)."""
-        precision = inverse_square(self.widths)
-        D = squared_distances(Z, self.centers, 1.0 / self.widths)
-        T = np.exp(-0.5 * D) * self.theta
-        steps = (self.centers - Z[:, None, :]) * precision  # (m, b, d)
-        H = np.einsum("mb,mbi,mbj->mij", T, steps, steps, optimize=True)
-        H -= T.sum(axis=1)[:, None, None] * np.diag(precision)
-        return np.asarray(H - np.diag(self.base))
+        T = _exponential(exponents(Z, self.centers, 1.0 / self.widths))
+        T *= self.theta
+        return _sums_of_squares(T, Z, self.centers, self.widths) - np.diag(self.base)
 
     def divergence(self, Z: Floats, weights: Floats | None = None) -> Floats:
         """Laplacian of f, its terms weighted if asked, shape (m,)."""
@@ -237,9 +262,8 @@ class SeparateField(NamedTuple):
 
     def evaluate(self, Z: Floats) -> Evaluation:
         """Evaluate everything a step needs."""
-        P, factor, nearest = _nearest_first(
-            squared_distances(Z, self.centers, 1.0 / self.widths)
-        )
+        E = exponents(Z, self.centers, 1.0 / self.widths)
+        P, factor, nearest = _nearest_first(E)
         positive = np.maximum(self.theta, 0.0)
         middle = self.centers.mean(axis=0)
         mass = P @ self.theta.T
@@ -293,9 +317,9 @@ class CommonField(NamedTuple):
 
     def evaluate(self, Z: Floats) -> Evaluation:
         """Evaluate everything a step needs."""
-        D = squared_distances(Z, self.centers, 1.0 / self.widths)
-        far = np.sqrt(np.clip(D, 1.0, FARTHEST))
-        P, factor, nearest = _nearest_first(D)
+        E = exponents(Z, self.centers, 1.0 / self.widths)
+        far = np.sqrt(np.clip(-2.0 * E, 1.0, FARTHEST))
+        P, factor, nearest = _nearest_first(E)
         widths = np.where(np.isfinite(self.widths), self.widths, 0.0)
         lengths = np.linalg.norm(self.theta * widths[:, None], axis=0)
         mass = np.maximum((P * far) @ lengths, np.finfo(float).tiny)[:, None]
@@ -337,13 +361,15 @@ class KernelField(NamedTuple):
 
     def _shares(self, Z: Floats) -> tuple[Floats, Floats, Floats]:
         """Share of each kernel in the density, the log-density, and distances."""
-        D = squared_distances(Z, self.centers, 1.0 / self.widths)
-        nearest = np.sqrt(D.min(axis=1))
-        exponent = self.log_weights - 0.5 * D
-        top = exponent.max(axis=1, keepdims=True)
-        P = np.exp(exponent - top)
+        E = exponents(Z, self.centers, 1.0 / self.widths)
+        nearest = np.sqrt(-2.0 * E.max(axis=1))
+        E += self.log_weights
+        top = E.max(axis=1, keepdims=True)
+        E -= top
+        P = _exponential(E)
         total = P.sum(axis=1, keepdims=True)
-        return P / total, (top + np.log(total))[:, 0], nearest
+        P /= total
+        return P, (top + np.log(total))[:, 0], nearest
 
     def log_density(self, Z: Floats) -> Floats:
         """Log of the kernel sum, up to the kernel's own constant, shape (m,)."""
@@ -365,13 +391,9 @@ class KernelField(NamedTuple):
 
     def jacobian(self, Z: Floats) -> Floats:
         """Hessian of the log-density, shape (m, d, d)."""
-        precision = inverse_square(self.widths)
         P, _, _ = self._shares(Z)
         # Deviations from the mean centre: those from Z would cancel far away.
-        steps = (self.centers - (P @ self.centers)[:, None, :]) * precision
-        H = np.einsum("mb,mbi,mbj->mij", P, steps, steps, optimize=True)
-        H -= np.diag(precision)
-        return np.asarray(H)
+        return _sums_of_squares(P, P @ self.centers, self.centers, self.widths)
 
     def divergence(self, Z: Floats, weights: Floats | None = None) -> Floats:
         """Laplacian of the log-density, its terms weighted if asked, shape (m,)."""

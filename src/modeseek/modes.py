@@ -18,6 +18,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import KDTree
 
 from modeseek.ascent import ROUNDING, Bools, climb, fixed_point
+from modeseek.basins import Basins
 from modeseek.blocks import one_blas_thread
 from modeseek.field import Field, curvature
 from modeseek.frame import Floats
@@ -179,7 +180,11 @@ def find_modes(field: Field, ends: Floats) -> Floats:
 
 @one_blas_thread()
 def assign_modes(
-    field: Field, ends: Floats, modes: Floats, climb_on: Callable[[Floats], Floats]
+    field: Field,
+    ends: Floats,
+    modes: Floats,
+    climb_on: Callable[[Floats], Floats],
+    basins: Basins | None = None,
 ) -> Integers:
     """Mode of every end.
 
@@ -190,6 +195,8 @@ def assign_modes(
     modes : ndarray of shape (k, d)
     climb_on : callable
         Climbs from points that were pushed.
+    basins : Basins, optional
+        Of the modes. An end inside is not followed further.
 
     Returns
     -------
@@ -198,6 +205,8 @@ def assign_modes(
     """
     tree = KDTree(modes / field.widths)
     mode, lost = _match(tree, field, ends, AT_MODE)
+    if basins is not None:
+        lost &= ~basins.find(field, ends)[1]
     if lost.any():
         polished = polish(field, ends[lost])
         found, still = _match(tree, field, polished.points, AT_MODE)
