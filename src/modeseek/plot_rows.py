@@ -55,6 +55,13 @@ def _two_features(features: Sequence[int] | None, d: int) -> list[int]:
     return chosen
 
 
+def _ranges(points: Floats, widths: Floats) -> tuple[Floats, Floats]:
+    """Least and largest values; a width about a value that is the only one."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    around = np.where(np.isfinite(widths), widths, 1.0) * (low == high)
+    return low - around, high + around
+
+
 class GradientFieldDisplay(Display):
     """The gradient of the log-density on a plane, with its modes.
 
@@ -162,7 +169,7 @@ class GradientFieldDisplay(Display):
             middle = np.asarray(at, dtype=np.float64)
             if middle.shape != (d,):
                 raise ValueError(f"at must have {d} numbers; got shape {middle.shape}.")
-        low, high = rows[:, plane].min(axis=0), rows[:, plane].max(axis=0)
+        low, high = _ranges(rows[:, plane], field.bandwidth_[plane])
         x, y = np.linspace(low, high, grid_resolution).T
         points = np.tile(middle, (grid_resolution**2, 1))
         points[:, plane] = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
@@ -295,9 +302,7 @@ class AscentDisplay(Display):
         -------
         AscentDisplay
         """
-        rows, labels = _labelled(
-            estimator, X, check_integer("max_rows", max_rows, least=1), random_state
-        )
+        rows, labels = _labelled(estimator, X, max_rows, random_state)
         d = rows.shape[1]
         names = name_features(estimator, d, feature_names)
         paths, modes = without_names(estimator).paths(rows), estimator.cluster_centers_
@@ -333,6 +338,7 @@ def _labelled(
 ) -> tuple[Floats, Integers]:
     """Some rows of X, and their clusters."""
     check_is_fitted(model)
+    check_integer("max_rows", max_rows, least=1)
     rows = np.asarray(check_rows(model, X, reset=False), dtype=np.float64)
     labels = model.predict(X)
     shown = thin(labels, max_rows, generator(random_state), least=10)

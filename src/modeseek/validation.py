@@ -20,6 +20,12 @@ LARGEST_VALUE = 1e300
 #: Below this typical distance, second derivatives may overflow.
 SMALLEST_UNIT = 1e-140
 
+#: How NumPy and scikit-learn begin to say that a value is no number ...
+NO_NUMBER = ("could not convert string", "float() argument must be")
+
+#: ... and what to do about it.
+ONLY_NUMBERS = "X must hold numbers only: encode other columns, or leave them out."
+
 #: Sums of weights beyond these may overflow, or lose their digits.
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100
 
@@ -36,13 +42,21 @@ def check_rows(
     estimator: BaseEstimator, X: ArrayLike, *, reset: bool
 ) -> NDArray[np.floating]:
     """Validate rows: two-dimensional, finite, real, of the width seen in fit."""
-    rows: NDArray[np.floating] = validate_data(
-        estimator,
-        X,
-        dtype=[np.float64, np.float32],
-        ensure_min_samples=2 if reset else 1,
-        reset=reset,
-    )
+    _refuse_dates_and_masks(X)
+    try:
+        # The check for infinities sums the values, which may overflow.
+        with np.errstate(over="ignore", invalid="ignore"):
+            rows: NDArray[np.floating] = validate_data(
+                estimator,
+                X,
+                dtype=[np.float64, np.float32],
+                ensure_min_samples=2 if reset else 1,
+                reset=reset,
+            )
+    except (TypeError, ValueError) as error:
+        if str(error).startswith(NO_NUMBER):
+            raise type(error)(f"{error}. {ONLY_NUMBERS}") from error
+        raise
     largest = float(np.abs(rows).max())
     if largest > LARGEST_VALUE:
         raise ValueError(
@@ -50,6 +64,23 @@ def check_rows(
             f"the features by a constant so that they stay below {LARGEST_VALUE:g}."
         )
     return rows
+
+
+def _refuse_dates_and_masks(X: ArrayLike) -> None:
+    """Refuse what NumPy would turn into numbers without a word."""
+    n_masked = int(np.ma.getmaskarray(X).sum()) if np.ma.isMaskedArray(X) else 0
+    if n_masked:
+        raise ValueError(
+            f"X has {n_masked} masked values. Fill them (X.filled) or leave out their "
+            "rows."
+        )
+    columns = getattr(X, "dtypes", None)  # of a data frame
+    dtypes = columns if np.iterable(columns) else [getattr(X, "dtype", None)]
+    if any(getattr(dtype, "kind", "") in ("m", "M") for dtype in dtypes):
+        raise TypeError(
+            "X holds dates or durations, whose numbers depend on their unit. Convert "
+            "them, for example to days since the first: (date - first) / one_day."
+        )
 
 
 def check_within_reach(

@@ -1,0 +1,321 @@
+"""Mutation test: a small change of the mathematics must be noticed by the tests.
+
+    python tools/mutants.py             # goes on where it stopped, for nine minutes
+    python tools/mutants.py --again     # run the survivors again, after better tests
+    python tools/mutants.py --report    # what is known so far
+
+Mutants are drawn by a seed from all mutations of the modules below. Which tests run a
+line is measured once; a mutant is shown to those alone, quickest first, in a process
+forked from one that has the libraries loaded, and the first failure kills it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import hashlib
+import importlib.abc
+import importlib.util
+import json
+import os
+import resource
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import coverage
+import hypothesis  # noqa: F401  (loaded before the forks, like the next ones)
+import numpy as np
+import pandas  # noqa: F401
+import pytest
+import scipy.optimize
+import scipy.spatial  # noqa: F401
+import sklearn.datasets
+import sklearn.linear_model  # noqa: F401
+from mutations import Mutation, find_mutations, mutate
+
+ROOT = Path(__file__).resolve().parents[1]
+MODULES = ("moments", "penalties", "ascent", "modes")
+
+#: Tests that are about these modules, or stand directly on them.
+TESTS = tuple(
+    f"tests/test_{name}.py"
+    for name in (
+        "moments",
+        "penalties",
+        "sparse",
+        "multitask",
+        "ascent",
+        "modes",
+        "climbing",
+        "field",
+        "model",
+        "tree",
+        "cluster",
+        "gradient",
+    )
+    if (ROOT / f"tests/test_{name}.py").exists()
+)
+
+#: Where what is known is kept between runs.
+KEPT = ROOT / "out" / "mutants"
+
+#: A mutant may take so many times what its tests took, and so many seconds more.
+PATIENCE, GRACE = 10.0, 20.0
+
+#: Bytes that a mutant may ask for.
+MEMORY = 8 << 30
+
+#: Quickest tests that are shown to a mutant, in seconds of their own.
+BUDGET = 60.0
+
+QUIET = ["-q", "-x", "--no-header", "-p", "no:cacheprovider", "-o", "addopts="]
+
+
+class Swap(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Loads one module of the package from a tree instead of its file."""
+
+    def __init__(self, module: str, tree: ast.Module) -> None:
+        self.name, self.tree = f"modeseek.{module}", tree
+
+    def find_spec(self, name: str, path: object, target: object = None) -> Any:
+        """Answer for the one module."""
+        return (
+            importlib.util.spec_from_loader(name, self) if name == self.name else None
+        )
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """Leave that to Python."""
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the tree as the module's code."""
+        exec(compile(self.tree, f"<mutant of {self.name}>", "exec"), module.__dict__)
+
+
+class Choose:
+    """Plugin of pytest: only these tests, quickest first."""
+
+    def __init__(self, seconds: dict[str, float]) -> None:
+        self.seconds = seconds
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Drop the others and sort."""
+        items[:] = [item for item in items if item.nodeid in self.seconds]
+        items.sort(key=lambda item: self.seconds[item.nodeid])
+
+
+class Watch:
+    """Plugin of pytest: which test runs which line, and how long it takes."""
+
+    def __init__(self, cover: coverage.Coverage) -> None:
+        self.cover = cover
+        self.seconds: dict[str, float] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Add up what the phases of a test take."""
+        before = self.seconds.get(report.nodeid, 0.0)
+        self.seconds[report.nodeid] = before + report.duration
+
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """What a fixture runs counts for the whole file: others may share it."""
+        self.cover.switch_context(item.nodeid.split("::")[0])
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> None:
+        """What the test itself runs."""
+        self.cover.switch_context(item.nodeid)
+
+
+def in_fork(work: Callable[[], int], patience: float) -> int | None:
+    """Exit code of work done in a process of its own; None where it takes too long."""
+    child = os.fork()
+    if not child:
+        code = 99
+        try:
+            os.setpgid(0, 0)
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+            silence = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(silence, 1)
+            os.dup2(silence, 2)
+            code = work()
+        finally:
+            os._exit(code)
+    until = time.monotonic() + patience
+    while time.monotonic() < until:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.02)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return None
+
+
+def source_of(module: str) -> str:
+    """Text of a module of the package."""
+    return (ROOT / "src" / "modeseek" / f"{module}.py").read_text("utf-8")
+
+
+def digest(*texts: str) -> str:
+    """Short mark of texts."""
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:12]
+
+
+def measure() -> dict[str, Any]:
+    """Which tests run each line of the modules, kept until code or tests change."""
+    texts = [source_of(module) for module in MODULES]
+    texts += [(ROOT / test).read_text("utf-8") for test in TESTS]
+    place = KEPT / f"lines-{digest(*texts)}.json"
+    if not place.exists():
+        print("measuring which tests run which line ...", flush=True)
+        code = in_fork(lambda: _measure(place), 3600.0)
+        if code != 0:
+            sys.exit(f"The tests must pass first: {' '.join(TESTS)} (exit {code}).")
+    known: dict[str, Any] = json.loads(place.read_text("utf-8"))
+    return known
+
+
+def _measure(place: Path) -> int:
+    files = {m: str(ROOT / "src" / "modeseek" / f"{m}.py") for m in MODULES}
+    cover = coverage.Coverage(data_file=None, include=list(files.values()))
+    watch = Watch(cover)
+    cover.start()
+    code = int(pytest.main([*QUIET, *TESTS], plugins=[watch]))
+    cover.stop()
+    data = cover.get_data()
+    lines = {m: data.contexts_by_lineno(file) for m, file in files.items()}
+    if not code:
+        place.write_text(json.dumps({"seconds": watch.seconds, "lines": lines}))
+    return code
+
+
+def tests_for(
+    known: dict[str, Any], module: str, mutation: Mutation
+) -> dict[str, float]:
+    """Tests that run a line, by the seconds each takes, up to the budget."""
+    seconds: dict[str, float] = known["seconds"]
+    contexts = set(known["lines"][module].get(str(mutation.line), ()))
+    if "" in contexts:  # runs as the module is loaded: anybody may depend on it
+        contexts |= set(TESTS)
+    hit = {t: s for t, s in seconds.items() if {t, t.split("::")[0]} & contexts}
+    chosen, total = {}, 0.0
+    for test, own in sorted(hit.items(), key=lambda pair: pair[1]):
+        total += own
+        if total > BUDGET:
+            break
+        chosen[test] = own
+    return chosen
+
+
+def judge(module: str, mutation: Mutation, known: dict[str, Any]) -> str:
+    """Show a mutant to its tests: killed, timeout, survived or untested."""
+    chosen = tests_for(known, module, mutation)
+    if not chosen:
+        return "untested"
+    files = sorted({test.split("::")[0] for test in chosen})
+
+    def work() -> int:
+        sys.meta_path.insert(0, Swap(module, mutate(source_of(module), mutation)))
+        return int(pytest.main([*QUIET, *files], plugins=[Choose(chosen)]))
+
+    code = in_fork(work, GRACE + PATIENCE * sum(chosen.values()))
+    if code is None:
+        return "timeout"
+    return "survived" if code == 0 else "killed"
+
+
+def draw(seed: int, count: int) -> list[tuple[str, Mutation]]:
+    """Mutants drawn from all modules together."""
+    all_mutants = [(m, x) for m in MODULES for x in find_mutations(source_of(m))]
+    chosen = np.random.default_rng(seed).permutation(len(all_mutants))[:count]
+    return [all_mutants[i] for i in chosen]
+
+
+def mark(module: str, mutation: Mutation) -> str:
+    """Name of a mutant, which changes with the text of its module."""
+    where = f"{mutation.line}:{mutation.column}"
+    change = digest(source_of(module), mutation.was, mutation.becomes)
+    return f"{module}:{where}:{change}"
+
+
+def load() -> dict[str, str]:
+    """What is known of mutants; the last line on each counts."""
+    place = KEPT / "outcomes.jsonl"
+    lines = place.read_text("utf-8").splitlines() if place.exists() else []
+    return dict(json.loads(line) for line in lines)
+
+
+def run(
+    mutants: Sequence[tuple[str, Mutation]], minutes: float, again: bool
+) -> dict[str, str]:
+    """Judge what is not known yet, until the time is over."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    outcomes, known = load(), measure()
+    until = time.monotonic() + 60.0 * minutes
+    for module, mutation in mutants:
+        name = mark(module, mutation)
+        lives = outcomes.get(name) in ("survived", "untested")
+        if name in outcomes and not (again and lives):
+            continue
+        if time.monotonic() > until:
+            print("out of time; run again to go on", flush=True)
+            break
+        outcomes[name] = judge(module, mutation, known)
+        with (KEPT / "outcomes.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps([name, outcomes[name]]) + "\n")
+        print(f"{outcomes[name]:9}{describe(module, mutation)}", flush=True)
+    return outcomes
+
+
+def describe(module: str, mutation: Mutation) -> str:
+    """A mutant in one line."""
+    was, becomes = (
+        " ".join(text.split())[:70] for text in (mutation.was, mutation.becomes)
+    )
+    return f"{module}.py:{mutation.line}: {was} -> {becomes}"
+
+
+def report(mutants: Sequence[tuple[str, Mutation]], outcomes: dict[str, str]) -> None:
+    """Print survivors and the share that was killed."""
+    judged = [
+        (m, x, outcomes[mark(m, x)]) for m, x in mutants if mark(m, x) in outcomes
+    ]
+    counts = Counter(outcome for *_, outcome in judged)
+    for module, mutation, outcome in sorted(judged, key=lambda j: (j[0], j[1].line)):
+        if outcome in ("survived", "untested"):
+            print(f"{outcome:9}{describe(module, mutation)}")
+    dead = counts["killed"] + counts["timeout"]
+    print(
+        f"{len(judged)} of {len(mutants)} mutants judged: {dead} killed "
+        f"({100.0 * dead / max(1, len(judged)):.1f} %), of them {counts['timeout']} by "
+        f"taking too long; {counts['survived']} survived, {counts['untested']} untested"
+    )
+
+
+def main() -> None:
+    """Draw, judge, report."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--count", type=int, default=340)
+    parser.add_argument("--minutes", type=float, default=9.0)
+    parser.add_argument("--again", action="store_true")
+    parser.add_argument("--report", action="store_true")
+    options = parser.parse_args()
+    os.chdir(ROOT)
+    mutants = draw(options.seed, options.count)
+    if options.report:
+        outcomes = load()
+    else:
+        outcomes = run(mutants, options.minutes, options.again)
+    report(mutants, outcomes)
+
+
+if __name__ == "__main__":
+    main()
