@@ -1,7 +1,8 @@
 """Mutations of a module: every small change of its code that ought to be noticed.
 
 A mutation replaces one node of the syntax tree. Annotations, decorators and texts are
-left alone: changing them is noticed at once or means nothing.
+left alone: changing them is noticed at once or means nothing. So is ``strict=True`` of
+zip, which says what holds anyway.
 """
 
 from __future__ import annotations
@@ -107,6 +108,8 @@ def _walk(
             continue
         if isinstance(node, ast.AnnAssign) and _is_alias(node):
             continue
+        if isinstance(node, ast.keyword) and node.arg == "strict":
+            continue
         for i, child in enumerate(value if isinstance(value, list) else [value]):
             if isinstance(child, ast.AST):
                 step = (name, i if isinstance(value, list) else None)
@@ -157,6 +160,8 @@ def _other_calls(node: ast.Call) -> Iterator[ast.Call]:
         case ast.Name(id=name) if name in NAMES:
             func = ast.Name(NAMES[name], ast.Load())
             yield ast.Call(func, node.args, node.keywords)
-    for i in range(len(node.keywords)):
+    for i, keyword in enumerate(node.keywords):
+        if keyword.arg == "strict":
+            continue
         fewer = node.keywords[:i] + node.keywords[i + 1 :]
         yield ast.Call(node.func, node.args, fewer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -46,13 +47,17 @@ LINES = ("-", "--", ":", "-.")
 
 def _two_features(features: Sequence[int] | None, d: int) -> list[int]:
     """Check a pair of features; the first two by default."""
-    chosen = [0, 1] if features is None else [int(j) for j in features]
-    if d < 2 or len(chosen) != 2 or not all(0 <= j < d for j in chosen):
+    chosen = [0, 1] if features is None else list(features)
+    if d < 2 or len(chosen) != 2 or not all(_is_feature(j, d) for j in chosen):
         raise ValueError(
             f"features must be two numbers from 0 to {d - 1}, and X have at least two "
             f"features; got features={features!r} for {d} features."
         )
     return chosen
+
+
+def _is_feature(j: object, d: int) -> bool:
+    return isinstance(j, Integral) and 0 <= int(j) < d
 
 
 def _ranges(points: Floats, widths: Floats) -> tuple[Floats, Floats]:
@@ -423,7 +428,7 @@ class ClusterPairsDisplay(Display):
         names = name_features(estimator, d, feature_names)
         if features is None:
             features = _most_telling(rows, labels)
-        if not features or not all(0 <= j < d for j in features):
+        if not len(features) or not all(_is_feature(j, d) for j in features):
             raise ValueError(
                 f"features must be numbers from 0 to {d - 1}; got {features!r}."
             )
