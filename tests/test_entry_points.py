@@ -1,7 +1,8 @@
 """Every odd input at every public entry point: the right answer, or an error in words.
 
 The tables state the outcome of each cell: an input has one outcome at every entry point
-that fits a model, and one at every entry point that asks a fitted model. Warnings are errors in this test suite, so nothing warns from NumPy either.
+that fits a model, and one at every entry point that asks a fitted model. Warnings are
+errors in this test suite, so nothing warns from NumPy either.
 """
 
 import tempfile

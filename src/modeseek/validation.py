@@ -42,7 +42,8 @@ def check_rows(
     estimator: BaseEstimator, X: ArrayLike, *, reset: bool
 ) -> NDArray[np.floating]:
     """Validate rows: two-dimensional, finite, real, of the width seen in fit."""
-    _refuse_dates_and_masks(X)
+    refuse_masked("X", X)
+    _refuse_dates(X)
     try:
         # The check for infinities sums the values, which may overflow.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -66,14 +67,18 @@ def check_rows(
     return rows
 
 
-def _refuse_dates_and_masks(X: ArrayLike) -> None:
-    """Refuse what NumPy would turn into numbers without a word."""
-    n_masked = int(np.ma.getmaskarray(X).sum()) if np.ma.isMaskedArray(X) else 0
+def refuse_masked(name: str, array: Any) -> None:
+    """Refuse masked values: NumPy takes what lies below the mask without a word."""
+    n_masked = int(np.ma.getmaskarray(array).sum()) if np.ma.isMaskedArray(array) else 0
     if n_masked:
         raise ValueError(
-            f"X has {n_masked} masked values. Fill them (X.filled) or leave out their "
-            "rows."
+            f"{name} has {n_masked} masked values. Fill them, for example with "
+            f"{name}.filled, or leave them out."
         )
+
+
+def _refuse_dates(X: ArrayLike) -> None:
+    """Refuse what NumPy would turn into numbers without a word."""
     columns = getattr(X, "dtypes", None)  # of a data frame
     dtypes = columns if np.iterable(columns) else [getattr(X, "dtype", None)]
     if any(getattr(dtype, "kind", "") in ("m", "M") for dtype in dtypes):
