@@ -35,7 +35,7 @@ def make_model(rng):
     estimators = (
         None,
         LogDensityGradient(),
-        LogDensityGradient(9, coefficients="separate"),
+        LogDensityGradient(5, coefficients="separate"),
         KernelDensityGradient(),
     )
     return ModeClustering(

@@ -30,7 +30,7 @@ ROUNDING = 0.001
 MODELS = {
     "default": ModeClustering(),
     "one width": ModeClustering(LogDensityGradient()),
-    "separate": ModeClustering(LogDensityGradient(9, coefficients="separate")),
+    "separate": ModeClustering(LogDensityGradient(5, coefficients="separate")),
     "mean shift": ModeClustering(KernelDensityGradient()),
     "quasi-Newton": ModeClustering(LogDensityGradient(), ascent="quasi_newton"),
     "every mode": ModeClustering(prominence=0.0),
