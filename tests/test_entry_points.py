@@ -254,8 +254,8 @@ ROWS = {
     "one dimension": (X[:, 0], SHAPE, SHAPE),
     "three dimensions": (
         X[None],
-        Refused(ValueError, "dim 3, while dim <= 2"),
-        Refused(ValueError, "dim 3, while dim <= 2"),
+        Refused(ValueError, "array with dim 3"),
+        Refused(ValueError, "array with dim 3"),
     ),
     "a number": (1.0, SHAPE, SHAPE),
     "None": (None, SHAPE, SHAPE),

@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[1]
 OURS = {
     *("numpy", "scipy", "scikit-learn", "threadpoolctl", "matplotlib", "plotly"),
     *("scikit-image", "dask", "typer", "rich", "pyarrow", "flowio", "skops", "pandas"),
+    "pillow",
 }
 
 
