@@ -57,6 +57,14 @@ TESTS = tuple(
     )
 )
 
+#: Those that are shown to a mutant first.
+OWN = {
+    "moments": ("tests/test_moments.py",),
+    "penalties": ("tests/test_penalties.py", "tests/test_sparse.py"),
+    "ascent": ("tests/test_steps.py",),
+    "modes": ("tests/test_steps.py",),
+}
+
 #: Where what is known is kept between runs.
 KEPT = ROOT / "out" / "mutants"
 
@@ -242,16 +250,23 @@ def judge(module: str, mutation: Mutation, known: Known) -> str:
     chosen = tests_for(known, module, mutation)
     if not chosen:
         return "untested"
-    files = sorted({test.split("::")[0] for test in chosen})
+    own = {t: s for t, s in chosen.items() if t.startswith(OWN[module])}
+    for stage in (own, {t: s for t, s in chosen.items() if t not in own}):
+        if not stage:
+            continue
+        patience = GRACE + PATIENCE * sum(stage.values())
+        code = in_fork(lambda s=stage: _show(module, mutation, s), patience)
+        if code is None:
+            return "timeout"
+        if code:
+            return "killed"
+    return "survived"
 
-    def work() -> int:
-        sys.meta_path.insert(0, Swap(module, mutate(source_of(module), mutation)))
-        return int(pytest.main([*QUIET, *files], plugins=[Choose(chosen)]))
 
-    code = in_fork(work, GRACE + PATIENCE * sum(chosen.values()))
-    if code is None:
-        return "timeout"
-    return "survived" if code == 0 else "killed"
+def _show(module: str, mutation: Mutation, tests: dict[str, float]) -> int:
+    sys.meta_path.insert(0, Swap(module, mutate(source_of(module), mutation)))
+    files = sorted({test.split("::")[0] for test in tests})
+    return int(pytest.main([*QUIET, *files], plugins=[Choose(tests)]))
 
 
 def draw(seed: int, count: int) -> list[tuple[str, Mutation]]:
