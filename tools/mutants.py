@@ -71,13 +71,25 @@ KEPT = ROOT / "out" / "mutants"
 #: A mutant may take so many times what its tests took, and so many seconds more.
 PATIENCE, GRACE = 8.0, 20.0
 
+#: Exit code of a process that broke outside of the tests.
+FAULT = 99
+
 #: Bytes that a mutant may ask for.
 MEMORY = 8 << 30
 
 #: Quickest tests that are shown to a mutant, in seconds of their own.
 BUDGET = 5.0
 
-QUIET = ["-q", "-x", "--no-header", "-p", "no:cacheprovider", "-o", "addopts="]
+QUIET = [
+    "-q",
+    "-x",
+    "--tb=no",
+    "--no-header",
+    "-p",
+    "no:cacheprovider",
+    "-o",
+    "addopts=",
+]
 
 
 class Known(NamedTuple):
@@ -142,15 +154,19 @@ class Watch:
         self.cover.switch_context(item.nodeid)
 
 
-def in_fork(work: Callable[[], int], patience: float) -> int | None:
-    """Exit code of work done in a process of its own; None where it takes too long."""
+def in_fork(work: Callable[[], int], seconds: float) -> int:
+    """Exit code of work done in a process of its own, of so many seconds of CPU."""
     child = os.fork()
     if not child:
-        code = 99
+        code = FAULT
         try:
-            os.setpgid(0, 0)
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-            said = os.open(KEPT / "last.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            resource.setrlimit(
+                resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2)
+            )
+            said = os.open(
+                KEPT / f"said-{os.getppid()}.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+            )
             os.dup2(said, 1)
             os.dup2(said, 2)
             code = work()
@@ -158,15 +174,7 @@ def in_fork(work: Callable[[], int], patience: float) -> int | None:
             traceback.print_exc()
         finally:
             os._exit(code)
-    until = time.monotonic() + patience
-    while time.monotonic() < until:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.02)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return None
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def source_of(module: str) -> str:
@@ -191,7 +199,7 @@ def preload() -> None:
         return code
 
     if in_fork(collect, 600.0):
-        sys.exit(f"The tests cannot be collected; see {KEPT / 'last.txt'}.")
+        sys.exit(f"The tests cannot be collected; see {KEPT / 'said-*.txt'}.")
     for name in json.loads(place.read_text("utf-8")):
         if "hypothesis" not in name:  # whose plugin must come with pytest
             with suppress(ImportError):
@@ -209,7 +217,7 @@ def measure() -> Known:
         if not place.exists():
             print(f"measuring which lines {test} runs ...", flush=True)
             if in_fork(lambda test=test, place=place: _measure(test, place), 3600.0):
-                sys.exit(f"{test} must pass first; see {KEPT / 'last.txt'}.")
+                sys.exit(f"{test} must pass first; see {KEPT / 'said-*.txt'}.")
         found = json.loads(place.read_text("utf-8"))
         seconds |= found["seconds"]
         for module, contexts in found["lines"].items():
@@ -256,7 +264,7 @@ def judge(module: str, mutation: Mutation, known: Known) -> str:
             continue
         patience = GRACE + PATIENCE * sum(stage.values())
         code = in_fork(lambda s=stage: _show(module, mutation, s), patience)
-        if code is None:
+        if code in (-signal.SIGXCPU, -signal.SIGKILL):
             return "timeout"
         if code:
             return "killed"
@@ -290,9 +298,7 @@ def load() -> dict[str, str]:
     return dict(json.loads(line) for line in lines)
 
 
-def run(
-    mutants: Sequence[tuple[str, Mutation]], minutes: float, again: bool
-) -> dict[str, str]:
+def run(mutants: Sequence[tuple[str, Mutation]], minutes: float, again: bool) -> None:
     """Judge what is not known yet, until the time is over."""
     KEPT.mkdir(parents=True, exist_ok=True)
     preload()
@@ -310,7 +316,6 @@ def run(
         with (KEPT / "outcomes.jsonl").open("a", encoding="utf-8") as file:
             file.write(json.dumps([name, outcomes[name]]) + "\n")
         print(f"{outcomes[name]:9}{describe(module, mutation)}", flush=True)
-    return outcomes
 
 
 def describe(module: str, mutation: Mutation) -> str:
@@ -344,16 +349,16 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--minutes", type=float, default=9.0)
+    parser.add_argument("--part", default="0/1", help="0/2 and 1/2 share the work")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--report", action="store_true")
     options = parser.parse_args()
     os.chdir(ROOT)
     mutants = draw(options.seed, options.count)
-    if options.report:
-        outcomes = load()
-    else:
-        outcomes = run(mutants, options.minutes, options.again)
-    report(mutants, outcomes)
+    if not options.report:
+        part, parts = map(int, options.part.split("/"))
+        run(mutants[part::parts], options.minutes, options.again)
+    report(mutants, load())
 
 
 if __name__ == "__main__":
