@@ -2,7 +2,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test docs soak lint format bench reproduce clean
+# What test-versions runs: all tests, or those that are named.
+TESTS ?=
+
+.PHONY: demo test docs soak coverage mutants test-versions lint format bench reproduce clean
 
 # The stamp files remember which requirements the environment was made for.
 $(BIN)/python:
@@ -38,6 +41,34 @@ test: lint
 soak: $(VENV)/.test
 	$(BIN)/python -m pytest -q -m soak tests
 
+coverage: $(VENV)/.test
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -q
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report --fail-under 95
+
+# Goes on where it stopped: a run takes ten minutes at most, all of it about an hour.
+mutants: $(VENV)/.test
+	$(BIN)/python tools/mutants.py
+
+# The tests with the oldest releases that are supported and with the newest, each with
+# the models that the other saved. TESTS="tests/test_persist.py" runs those only.
+test-versions: $(VENV)-oldest/.test $(VENV)-newest/.test
+	$(VENV)-oldest/bin/python tests/data/make_model.py out/models/oldest
+	$(VENV)-newest/bin/python tests/data/make_model.py out/models/newest
+	MODESEEK_MODELS=out/models/newest $(VENV)-oldest/bin/python -m pytest -q $(TESTS)
+	MODESEEK_MODELS=out/models/oldest $(VENV)-newest/bin/python -m pytest -q $(TESTS)
+
+$(VENV)-oldest/.test: pyproject.toml tests/oldest.txt
+	$(PYTHON) -m venv $(VENV)-oldest
+	$(VENV)-oldest/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test]' --constraint tests/oldest.txt
+	touch $@
+
+$(VENV)-newest/.test: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-newest
+	$(VENV)-newest/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --upgrade-strategy eager --editable '.[test]'
+	touch $@
+
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs out/docs
 	@echo "Open out/docs/index.html."
@@ -62,4 +93,4 @@ reproduce: $(VENV)/.reproduce
 	$(BIN)/python -m reproduce $(if $(FULL),--size full)
 
 clean:
-	rm -rf $(VENV) build dist out docs/auto_gallery docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-newest build dist out docs/auto_gallery docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -243,3 +243,101 @@ def test_task_scales_are_inverse_squares_of_the_widths():
     np.testing.assert_allclose(
         task_scales(np.full((2, 3), 2.0), True), [[0.25], [0.25]]
     )
+
+
+KINDS = {
+    "shared": {"shared": True},
+    "separate": {"shared": False},
+    "common": {"shared": False, "common": True},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
+def test_counts_and_weights_are_sums_over_the_rows_of_each_fold(kind, weight, widths):
+    problem = make_problem(True, weight=weight, fold=judged_by)._replace(**KINDS[kind])
+    scales = np.array([2.0, 0.5])
+    moments = compute_moments(problem, widths, scales)
+    w = np.ones(len(Z)) if weight is None else weight
+    for s, scale in enumerate(scales):
+        D = (((Z[:, None] - C) / (scale * widths)) ** 2).sum(axis=2)
+        for k in range(4):
+            rows = judged_by == k
+            count = w[rows] @ np.exp(-0.5 * D[rows])
+            np.testing.assert_allclose(moments.count[s, k], count, rtol=1e-9)
+            np.testing.assert_allclose(moments.weight[s, k], w[rows].sum())
+
+
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
+def test_moments_of_a_common_basis_equal_the_printed_sums(weight, widths):
+    problem = make_problem(True, weight=weight, fold=judged_by)._replace(
+        **KINDS["common"]
+    )
+    scales = np.array([2.0, 1.0])
+    moments = compute_moments(problem, widths, scales)
+    assert moments.G.shape == (2, 4, 1, 7, 7)
+    assert moments.h.shape == (2, 4, 3, 7)
+    w = np.ones(len(Z)) if weight is None else weight
+    for s, scale in enumerate(scales):
+        steps = C - Z[:, None]  # (n, b, d)
+        P = np.exp(-0.5 * ((steps / (scale * widths)) ** 2).sum(axis=2))
+        for k in range(4):
+            r = judged_by == k
+            assert_close(moments.G[s, k, 0], (w[r, None] * P[r]).T @ P[r])
+            slope = steps[r] / (scale * widths) ** 2 * P[r][:, :, None]
+            assert_close(moments.h[s, k], np.einsum("n,nbd->db", w[r], slope))
+
+
+def test_moments_of_some_centres_are_those_of_a_model_of_them():
+    kept = np.array([5, 0, 3])
+    for kind in KINDS.values():
+        problem = make_problem(True, weight=WEIGHT, fold=judged_by)._replace(**kind)
+        widths, scales = WIDTHS["a width a feature"], np.array([2.0, 1.0])
+        some = compute_moments(problem._replace(centers=C[kept]), widths, scales)
+        of_all = compute_moments(problem, widths, scales).of_centers(kept)
+        for a, b in zip(of_all.arrays(), some.arrays(), strict=True):
+            assert_close(a, b, rtol=1e-10)
+
+
+def test_one_fold_at_one_width_can_be_picked():
+    problem = make_problem(False, weight=WEIGHT, fold=judged_by)
+    moments = compute_moments(problem, WIDTHS["one width"], np.array([2.0, 1.0]))
+    rows = np.flatnonzero(judged_by == 2)
+    alone = make_problem(False, rows, weight=WEIGHT)
+    alone = compute_moments(alone, WIDTHS["one width"], np.ones(1))[0, 0]
+    for a, b in zip(moments[1, 2].arrays(), alone.arrays(), strict=True):
+        assert_close(a, b, rtol=1e-12)
+
+
+def test_rows_beyond_one_chunk_are_all_summed(monkeypatch, shared):
+    problem = make_problem(shared, weight=WEIGHT, fold=judged_by)
+    whole = compute_moments(problem, WIDTHS["one width"], np.ones(1))
+    monkeypatch.setattr(
+        "modeseek.moments.chunk_slices", lambda n, b: blocks.row_slices(n, 4)
+    )
+    cut = compute_moments(problem, WIDTHS["one width"], np.ones(1))
+    for a, b in zip(cut.arrays(), whole.arrays(), strict=True):
+        assert_close(a, b, rtol=1e-12)
+
+
+def test_the_scale_of_a_common_basis_is_one():
+    widths = np.array([[2.0, np.inf, 0.5], [1.0, 1.0, 3.0]])
+    np.testing.assert_array_equal(
+        task_scales(widths, False, common=True), np.ones((2, 3))
+    )
+    nowhere = np.full(3, np.inf)
+    np.testing.assert_array_equal(task_scales(nowhere, True), [0.0])
+    np.testing.assert_array_equal(task_scales(nowhere, False), np.ones(3))
+
+
+def test_means_of_many_moments_divide_each_by_its_weight():
+    moments = compute_moments(
+        make_problem(False, weight=WEIGHT, fold=judged_by),
+        WIDTHS["one width"],
+        np.ones(1),
+    )
+    G, h = moments.mean()
+    for k in range(4):
+        total = WEIGHT[judged_by == k].sum()
+        np.testing.assert_allclose(G[0, k], moments.G[0, k] / total)
+        np.testing.assert_allclose(h[0, k], moments.h[0, k] / total)

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import sys
 import zipfile
 from pathlib import Path
@@ -23,8 +24,15 @@ X, _ = three_gaussians().sample(300, random_state=0)
 #: Quick to fit, where it does not matter what the model is.
 QUICK = LogDensityGradient(bandwidth=1.0, alpha=0.1)
 
-#: Saved with the oldest versions that are supported, see make_model.py there.
+#: Saved with old versions, see make_model.py there; and with others, in a folder that
+#: make test-versions names.
 DATA = Path(__file__).parent / "data"
+OTHERS = os.environ.get("MODESEEK_MODELS")
+SAVED = sorted(
+    path
+    for folder in (DATA, *([Path(OTHERS)] if OTHERS else []))
+    for path in folder.glob("*.skops")
+)
 
 MODELS = {
     "default": ModeClustering(),
@@ -69,8 +77,10 @@ def test_a_loaded_model_says_what_the_saved_one_said(tmp_path, name):
     np.testing.assert_array_equal(loaded.fit(X).labels_, model.labels_)
 
 
-@pytest.mark.parametrize("path", sorted(DATA.glob("*.skops")), ids=lambda p: p.stem)
-def test_models_of_older_versions_say_what_they_said(path):
+@pytest.mark.parametrize(
+    "path", SAVED, ids=lambda path: f"{path.parent.name}-{path.stem}"
+)
+def test_models_of_other_versions_say_what_they_said(path):
     rows, _ = three_gaussians().sample(120, random_state=0)
     loaded = load_model(path)
     assert loaded.columns == ("u", "v")

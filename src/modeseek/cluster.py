@@ -555,6 +555,10 @@ class ModeClustering(ClusterMixin, BaseEstimator):
             0 for the largest cluster.
         """
         check_is_fitted(self)
+        if prominence is not None:
+            prominence = check_real("prominence", prominence, least=0.0)
+        if n_clusters is not None:
+            n_clusters = check_integer("n_clusters", n_clusters, least=1)
         labels, _ = self._number(self.merge_tree_.cut(prominence, n_clusters))
         cut: Integers = look_up(labels, self.row_modes_)
         return cut

@@ -87,7 +87,8 @@ def _bar(how: str) -> Iterator[Progress]:
     finally:
         timer.cancel()
         timer.join()
-        bar.stop()
+        if bar.live.is_started:  # rich before 14 would print an empty line
+            bar.stop()
 
 
 def show(what: Table | Tree, *, stderr: bool = False) -> None:

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from modeseek.basis import squared_distances
 from modeseek.frame import Floats
 from modeseek.sampling import Integers
+from modeseek.validation import check_integer
 
 
 class SphericalMixture(NamedTuple):
@@ -45,9 +46,20 @@ class SphericalMixture(NamedTuple):
         X : ndarray of shape (n_samples, n_features)
         y : ndarray of shape (n_samples,)
         """
+        check_integer("n_samples", n_samples, least=0)
         rng = check_random_state(random_state)
         y = rng.choice(len(self.weights), size=n_samples, p=self.weights)
         return self.means[y] + rng.standard_normal((n_samples, self.means.shape[1])), y
+
+    def _rows(self, X: ArrayLike) -> Floats:
+        rows = np.asarray(X, dtype=np.float64)
+        d = self.means.shape[1]
+        if rows.ndim != 2 or rows.shape[1] != d:
+            raise ValueError(
+                f"X must have shape (n_samples, {d}), as the mixture has {d} features; "
+                f"got {rows.shape}."
+            )
+        return rows
 
     def _log_joint(self, X: Floats) -> Floats:
         """Log of weight times density of each component, shape (n, k)."""
@@ -57,12 +69,12 @@ class SphericalMixture(NamedTuple):
 
     def log_density(self, X: ArrayLike) -> Floats:
         """True log-density, shape (n_samples,)."""
-        joint = self._log_joint(np.asarray(X, dtype=np.float64))
+        joint = self._log_joint(self._rows(X))
         return np.asarray(logsumexp(joint, axis=1))
 
     def gradient(self, X: ArrayLike) -> Floats:
         """True gradient of the log-density, shape (n_samples, n_features)."""
-        rows = np.asarray(X, dtype=np.float64)
+        rows = self._rows(X)
         joint = self._log_joint(rows)
         share = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
         return np.asarray(share @ self.means - rows)
@@ -88,10 +100,7 @@ def _padded(
     means: list[list[float]], weights: list[float], n_features: int
 ) -> SphericalMixture:
     """Add features of mean zero."""
-    if n_features < len(means[0]):
-        raise ValueError(
-            f"n_features must be at least {len(means[0])}, got {n_features}."
-        )
+    check_integer("n_features", n_features, least=len(means[0]))
     padded = np.zeros((len(means), n_features))
     padded[:, : len(means[0])] = means
     return SphericalMixture(padded, np.asarray(weights))

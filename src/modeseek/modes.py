@@ -173,7 +173,8 @@ def find_modes(field: Field, ends: Floats) -> Floats:
     if len(points) < 2:
         return points
     near = KDTree(points * weights).query_pairs(SAME_MODE, output_type="ndarray")
-    graph = coo_array((np.ones(len(near)), near.T), shape=(len(points),) * 2)
+    pairs = near.T.astype(np.int32)  # SciPy before 1.13 takes no wider numbers
+    graph = coo_array((np.ones(len(near)), pairs), shape=(len(points),) * 2)
     _, group = connected_components(graph, directed=False)
     return points[np.unique(group, return_index=True)[1]]
 

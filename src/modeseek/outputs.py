@@ -12,6 +12,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+#: A full disk, a file too large for it, and a quota; these errors name no file.
+FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+
 #: Files begun and not yet in their place, for :func:`remove_unfinished`.
 _unfinished: set[Path] = set()
 
@@ -60,6 +63,14 @@ def replacing(path: str | os.PathLike[str], *, force: bool = True) -> Iterator[P
         if place.exists():
             shutil.copymode(place, beside)
         os.replace(beside, place)
+    except OSError as error:
+        # Say it of the file that was asked for, not of one that nobody knows.
+        if error.errno is not None and (
+            error.errno in FULL or beside.name in str(error)
+        ):
+            what = os.strerror(error.errno)
+            raise OSError(error.errno, what, str(path)) from error
+        raise
     finally:
         with suppress(OSError):
             beside.unlink(missing_ok=True)

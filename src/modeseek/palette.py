@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from modeseek.frame import Floats
 from modeseek.regions import Labels
 from modeseek.sampling import Integers
-from modeseek.validation import check_integer
+from modeseek.validation import LARGEST_VALUE, check_integer, refuse_masked
 
 try:
     from skimage.color import lab2rgb, rgb2lab
@@ -87,6 +87,7 @@ def check_picture(
             f"image must be an array, got {image!r}. Read the file first, for "
             "example with skimage.io.imread."
         )
+    refuse_masked("image", image)
     array = np.asarray(image)
     if array.dtype.kind not in "buif":
         raise TypeError(f"image must hold numbers, got dtype {array.dtype}.")
@@ -151,6 +152,12 @@ def _check_floats(array: NDArray[Any], lab: bool) -> None:
         raise ValueError(
             f"image has {bad} values that are NaN or infinite. Fill them first, for "
             "example with skimage.restoration.inpaint_biharmonic."
+        )
+    largest = float(np.abs(array).max())
+    if largest > LARGEST_VALUE:
+        raise ValueError(
+            f"image has values up to {largest:.3g}, whose differences overflow. Divide "
+            f"it by a constant so that they stay below {LARGEST_VALUE:g}."
         )
     if lab and (array.min() < 0.0 or array.max() > 1.0):
         raise ValueError(

@@ -108,6 +108,8 @@ def save_model(
     ModelError
         If the model holds what no loaded file may hold, such as a penalty that is a
         function.
+    TypeError, ValueError
+        If there is no model of ours to save, or its columns are not its features.
 
     See Also
     --------
@@ -134,9 +136,19 @@ def save_model(
 
     from modeseek import __version__
 
+    if not isinstance(model, ModeClustering):
+        raise TypeError(f"model must be a ModeClustering, got {model!r}.")
     check_is_fitted(model)
     if columns is None:
         columns = getattr(model, "feature_names_in_", ())
+    d = model.n_features_in_
+    if len(columns) not in (0, d) or len(cofactors) not in (0, d):
+        raise ValueError(
+            f"columns and cofactors must have an entry for each of the {d} features; "
+            f"got {len(columns)} and {len(cofactors)}."
+        )
+    if not all(_is_cofactor(float(cofactor)) for cofactor in cofactors):
+        raise ValueError(f"cofactors must be finite and not negative: {cofactors}.")
     about = {
         "format": FORMAT,
         "modeseek": __version__,

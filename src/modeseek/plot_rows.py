@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -46,13 +47,24 @@ LINES = ("-", "--", ":", "-.")
 
 def _two_features(features: Sequence[int] | None, d: int) -> list[int]:
     """Check a pair of features; the first two by default."""
-    chosen = [0, 1] if features is None else [int(j) for j in features]
-    if d < 2 or len(chosen) != 2 or not all(0 <= j < d for j in chosen):
+    chosen = [0, 1] if features is None else list(features)
+    if d < 2 or len(chosen) != 2 or not all(_is_feature(j, d) for j in chosen):
         raise ValueError(
             f"features must be two numbers from 0 to {d - 1}, and X have at least two "
             f"features; got features={features!r} for {d} features."
         )
     return chosen
+
+
+def _is_feature(j: object, d: int) -> bool:
+    return isinstance(j, Integral) and 0 <= int(j) < d
+
+
+def _ranges(points: Floats, widths: Floats) -> tuple[Floats, Floats]:
+    """Least and largest values; a width about a value that is the only one."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    around = np.where(np.isfinite(widths), widths, 1.0) * (low == high)
+    return low - around, high + around
 
 
 class GradientFieldDisplay(Display):
@@ -162,7 +174,7 @@ class GradientFieldDisplay(Display):
             middle = np.asarray(at, dtype=np.float64)
             if middle.shape != (d,):
                 raise ValueError(f"at must have {d} numbers; got shape {middle.shape}.")
-        low, high = rows[:, plane].min(axis=0), rows[:, plane].max(axis=0)
+        low, high = _ranges(rows[:, plane], field.bandwidth_[plane])
         x, y = np.linspace(low, high, grid_resolution).T
         points = np.tile(middle, (grid_resolution**2, 1))
         points[:, plane] = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
@@ -295,9 +307,7 @@ class AscentDisplay(Display):
         -------
         AscentDisplay
         """
-        rows, labels = _labelled(
-            estimator, X, check_integer("max_rows", max_rows, least=1), random_state
-        )
+        rows, labels = _labelled(estimator, X, max_rows, random_state)
         d = rows.shape[1]
         names = name_features(estimator, d, feature_names)
         paths, modes = without_names(estimator).paths(rows), estimator.cluster_centers_
@@ -333,6 +343,7 @@ def _labelled(
 ) -> tuple[Floats, Integers]:
     """Some rows of X, and their clusters."""
     check_is_fitted(model)
+    check_integer("max_rows", max_rows, least=1)
     rows = np.asarray(check_rows(model, X, reset=False), dtype=np.float64)
     labels = model.predict(X)
     shown = thin(labels, max_rows, generator(random_state), least=10)
@@ -417,7 +428,7 @@ class ClusterPairsDisplay(Display):
         names = name_features(estimator, d, feature_names)
         if features is None:
             features = _most_telling(rows, labels)
-        if not features or not all(0 <= j < d for j in features):
+        if not len(features) or not all(_is_feature(j, d) for j in features):
             raise ValueError(
                 f"features must be numbers from 0 to {d - 1}; got {features!r}."
             )

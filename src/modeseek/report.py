@@ -38,6 +38,7 @@ from modeseek.drawing import (
     without_names,
 )
 from modeseek.frame import Floats
+from modeseek.outputs import replacing
 from modeseek.sampling import Integers, generator
 from modeseek.validation import check_integer, check_rows, is_word
 
@@ -142,9 +143,9 @@ def write_report(
         model, rows, mode_of_row, names, max_rows, generator(random_state), settings
     )
     page = _fill(title, data, _plotly_source())
-    target = Path(path)
-    target.write_text(page, encoding="utf-8")
-    return target
+    with replacing(path) as beside:
+        beside.write_text(page, encoding="utf-8")
+    return Path(path)
 
 
 def collect(

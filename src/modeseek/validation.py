@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
 
@@ -20,6 +22,12 @@ LARGEST_VALUE = 1e300
 
 #: Below this typical distance, second derivatives may overflow.
 SMALLEST_UNIT = 1e-140
+
+#: How NumPy and scikit-learn begin to say that a value is no number ...
+NO_NUMBER = ("could not convert string", "float() argument must be")
+
+#: ... and what to do about it.
+ONLY_NUMBERS = "X must hold numbers only: encode other columns, or leave them out."
 
 #: Sums of weights beyond these may overflow, or lose their digits.
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100
@@ -40,22 +48,39 @@ def check_rows(
 
     At least two of them to fit on, one otherwise, unless ``least`` says how many.
     """
-    rows: NDArray[np.floating] = validate_data(
-        estimator,
-        X,
-        dtype=[np.float64, np.float32],
-        ensure_min_samples=least or (2 if reset else 1),
-        reset=reset,
-    )
+    _refuse_what_numpy_takes(X)
+    with _clear_errors():
+        rows: NDArray[np.floating] = validate_data(
+            estimator,
+            X,
+            dtype=[np.float64, np.float32],
+            ensure_min_samples=least or (2 if reset else 1),
+            reset=reset,
+        )
     _check_size(rows)
     return rows
 
 
 def check_block(X: ArrayLike, weight: ArrayLike | None) -> Block:
     """Validate rows of a chunk, where no estimator is at hand, and their weights."""
-    rows = check_array(X, dtype=[np.float64, np.float32], input_name="X")
+    _refuse_what_numpy_takes(X)
+    with _clear_errors():
+        rows = check_array(X, dtype=[np.float64, np.float32], input_name="X")
     _check_size(rows)
     return Block(rows, check_weights(weight, len(rows), some=False))
+
+
+@contextmanager
+def _clear_errors() -> Iterator[None]:
+    """Say what to do where scikit-learn only says what is wrong."""
+    try:
+        # The check for infinities sums the values, which may overflow.
+        with np.errstate(over="ignore", invalid="ignore"):
+            yield
+    except (TypeError, ValueError) as error:
+        if str(error).startswith(NO_NUMBER):
+            raise type(error)(f"{error}. {ONLY_NUMBERS}") from error
+        raise
 
 
 def _check_size(rows: NDArray[np.floating]) -> None:
@@ -64,6 +89,28 @@ def _check_size(rows: NDArray[np.floating]) -> None:
         raise ValueError(
             f"X has values up to {largest:.3g}, whose differences overflow. Divide "
             f"the features by a constant so that they stay below {LARGEST_VALUE:g}."
+        )
+
+
+def refuse_masked(name: str, array: Any) -> None:
+    """Refuse masked values: NumPy takes what lies below the mask without a word."""
+    n_masked = int(np.ma.getmaskarray(array).sum()) if np.ma.isMaskedArray(array) else 0
+    if n_masked:
+        raise ValueError(
+            f"{name} has {n_masked} masked values. Fill them, for example with "
+            f"{name}.filled, or leave them out."
+        )
+
+
+def _refuse_what_numpy_takes(X: ArrayLike) -> None:
+    """Refuse masks and dates, which NumPy turns into numbers without a word."""
+    refuse_masked("X", X)
+    columns = getattr(X, "dtypes", None)  # of a data frame
+    dtypes = columns if np.iterable(columns) else [getattr(X, "dtype", None)]
+    if any(getattr(dtype, "kind", "") in ("m", "M") for dtype in dtypes):
+        raise TypeError(
+            "X holds dates or durations, whose numbers depend on their unit. Convert "
+            "them, for example to days since the first: (date - first) / one_day."
         )
 
 
