@@ -18,6 +18,7 @@ LAYERS = {
     "basis": 1,
     "sampling": 1,
     "source": 1,
+    "rounding": 1,
     "neighbors": 2,
     "field": 2,
     "moments": 2,

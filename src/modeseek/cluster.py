@@ -40,6 +40,7 @@ from modeseek.frame import Floats
 from modeseek.gradient import LogDensityGradient
 from modeseek.level import merges_on_field, merges_on_rows
 from modeseek.modes import assign_modes, find_modes
+from modeseek.rounding import find_rounding, grain_of, warn_of_rounding
 from modeseek.rowgraph import (
     MOST_NODES,
     RowGraph,
@@ -95,9 +96,10 @@ class ModeClustering(ClusterMixin, BaseEstimator):
     ascent : {"auto", "rows", "fixed_point", "gradient", "quasi_newton", "blurring"}, \
             default="auto"
         How rows climb. The fixed point is a weighted mean shift along the estimated
-        gradient, of many steps at once where it is slow; gradient ascent takes steps of ``step_size`` times the gradient;
-        quasi-Newton learns the curvature along the way. Blurring estimates the
-        gradient anew after every step, from the rows where they are then. With
+        gradient, of many steps at once where it is slow; gradient ascent takes steps
+        of ``step_size`` times the gradient; quasi-Newton learns the curvature along
+        the way. Blurring estimates the gradient anew after every step, from the rows
+        where they are then. With
         ``"rows"`` they climb from neighbour to neighbour instead, by the distances
         between at most 5,000 of them. ``"auto"`` climbs along the gradient of an
         estimator that is given; by default (``bandwidth="auto"``) only where much of
@@ -233,6 +235,8 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         source = open_rows(self, X, sample_weight, self.n_jobs, reset=True)
         with source.session():
             known = self._fit_estimator(source)
+        sample = known.sample
+        self._rounding = find_rounding(sample.X[sample.ranking.first])
         self.ascent_ = self._choose_ascent()
         self._graph = None
         self._blurred = []
@@ -244,6 +248,8 @@ class ModeClustering(ClusterMixin, BaseEstimator):
             modes = self._climb_field(known)
             self.row_modes_ = self._complete(source, known.sample.row, modes)
         self._store_level()
+        names = getattr(self, "feature_names_in_", None)
+        warn_of_rounding(self._rounding, names, stacklevel=2)
         return self
 
     def _fit_estimator(self, source: Rows) -> Survey:
@@ -288,7 +294,8 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         copies = count[ranking.rank[drawn]]
         frame = self.estimator_._frame()
         nodes = frame.enter(sample.X[drawn])
-        self._graph, tree = build_graph(nodes, copies, n_jobs=self.n_jobs)
+        grain = grain_of(self._rounding.step / frame.unit)
+        self._graph, tree = build_graph(nodes, copies, grain, self.n_jobs)
         self.merge_tree_ = tree._replace(saddles=frame.leave(tree.saddles))
         self._modes = nodes[self._graph.peaks]
         self.modes_ = frame.leave(self._modes)

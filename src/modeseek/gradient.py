@@ -42,6 +42,7 @@ from modeseek.model import (
 )
 from modeseek.moments import Moments, Problem, make_plan, sum_moments, task_scales
 from modeseek.penalties import PENALTIES, Penalty, l1_paths, response
+from modeseek.rounding import Rounding, find_rounding, warn_of_rounding
 from modeseek.sampling import (
     Integers,
     Sample,
@@ -257,6 +258,7 @@ class LogDensityGradient(GradientEstimator):
     feature_relevance_: Floats
     moments_: Moments
     _curvature: tuple[Floats, Floats, Floats] | None
+    _rounding: Rounding
     _drawn: Floats  # (n_drawn, n_features) all centres, in the frame
 
     def __init__(
@@ -311,7 +313,10 @@ class LogDensityGradient(GradientEstimator):
         source = open_rows(self, X, sample_weight, check_jobs(self.n_jobs), reset=True)
         with source.session():
             whole = self._needs_all(source)
-            return self._fit(survey(source, whole=whole, n_jobs=self.n_jobs))
+            self._fit(survey(source, whole=whole, n_jobs=self.n_jobs))
+        names = getattr(self, "feature_names_in_", None)
+        warn_of_rounding(self._rounding, names, stacklevel=2)
+        return self
 
     def _fit(self, known: Survey) -> Self:
         """Fit to surveyed rows."""
@@ -337,6 +342,7 @@ class LogDensityGradient(GradientEstimator):
         check_range(frame, summary.low, summary.high)
         if self._standardizes():
             frame = summary.frame()
+        self._rounding = find_rounding(sample.X[sample.ranking.first])
         pilot_rows = frame.enter(sample.X[pilot])
         typical = np.where(summary.constant, np.inf, typical_distance(pilot_rows))
         problem = Problem(
@@ -349,6 +355,7 @@ class LogDensityGradient(GradientEstimator):
             weight=sample.weight,
             n_jobs=self.n_jobs,
             everything=None if whole else FramedRows(source, frame),
+            steps=self._rounding.step / frame.unit,
         )
         if choosing:
             n_rows = len(source.X) if isinstance(source, ArrayRows) else 0

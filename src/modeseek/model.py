@@ -386,6 +386,7 @@ def _learn_from(
         problem.n_folds,
         problem.centers[:, finite],
         problem.base[finite],
+        None if problem.steps is None else problem.steps[finite],
     )
     reach = float(typical[finite][0])
     starts = [

@@ -138,6 +138,7 @@ class Problem(NamedTuple):
     n_jobs: int | None = None
     common: bool = False  # the basis is phi itself, the same for every feature
     everything: Source | None = None  # all rows, in the frame
+    steps: Floats | None = None  # (d,) of rounding, in the frame; 0 where there is none
 
 
 class Plan(NamedTuple):

@@ -28,6 +28,7 @@ from modeseek.kernel import KernelDensityGradient
 from modeseek.messages import DataError
 from modeseek.moments import Moments
 from modeseek.outputs import replacing
+from modeseek.rounding import Rounding
 from modeseek.rowgraph import RowGraph
 from modeseek.tree import MergeTree
 
@@ -46,6 +47,7 @@ OWN_TYPES = frozenset(
         KernelDensityGradient,
         MergeTree,
         RowGraph,
+        Rounding,
         Moments,
         KFold,
     )

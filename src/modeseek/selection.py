@@ -15,6 +15,7 @@ from modeseek.blocks import map_blocks
 from modeseek.frame import Floats
 from modeseek.moments import Moments, Problem, compute_moments, task_scales
 from modeseek.penalties import Penalty, quadratic_loss, ridge_path
+from modeseek.rounding import grain_of
 
 #: A width that leaves a typical centre fewer rows than this is not trusted: ties and
 #: rounding would otherwise drive the width to zero. Small samples get by with a
@@ -33,7 +34,7 @@ class Scores(NamedTuple):
     loss: Floats  # (n_widths, n_penalties)
     fold_loss: Floats  # (n_widths, n_penalties, n_folds)
     neighbors: Floats  # (n_widths,) rows that the median centre reaches
-    allowed: NDArray[np.bool_]  # (n_widths,) enough neighbours
+    allowed: NDArray[np.bool_]  # (n_widths,) enough neighbours, beyond rounding
 
     def best(self) -> tuple[int, int]:
         """Return width and penalty of the smallest loss among allowed widths."""
@@ -171,6 +172,7 @@ def _score(
     Without folds there is nothing to choose, and every loss is zero.
     """
     totals = moments.total()
+    least = 0.0 if problem.steps is None else grain_of(problem.steps)
     scales = task_scales(widths, problem.shared, problem.common)
     n_widths, n_folds = len(widths), problem.n_folds
     pairs = [(s, k) for s in range(n_widths) for k in range(n_folds)]
@@ -192,5 +194,6 @@ def _score(
         loss=mean,
         fold_loss=losses.transpose(0, 2, 1),
         neighbors=np.median(totals.count, axis=-1),
-        allowed=enough_neighbors(totals.count, totals.weight),
+        allowed=enough_neighbors(totals.count, totals.weight)
+        & (widths.min(axis=1) >= least),
     )

@@ -31,6 +31,7 @@ class Pilot(NamedTuple):
     bounds: Integers  # (n_folds + 2,) where each fold starts; the last only trains
     centers: Floats  # (b, d)
     base: Floats  # (d,) inverse variances of the Gaussian base
+    steps: Floats  # (d,) of rounding; no width is narrower
 
 
 def make_pilot(
@@ -40,12 +41,14 @@ def make_pilot(
     n_folds: int,
     centers: Floats,
     base: Floats,
+    steps: Floats | None = None,
 ) -> Pilot:
     """Sort rows by fold."""
     order = np.argsort(fold, kind="stable")
     w = np.ones(len(Z)) if weight is None else weight
     bounds = np.searchsorted(fold[order], np.arange(n_folds + 2))
-    return Pilot(Z[order], w[order], bounds, centers, base)
+    steps = np.zeros(Z.shape[1]) if steps is None else steps
+    return Pilot(Z[order], w[order], bounds, centers, base, steps)
 
 
 class _Forward(NamedTuple):
@@ -239,8 +242,9 @@ def _descend(pilot: Pilot, typical: float, widths: Floats, lam: float) -> Learne
         loss, by_widths, by_lam = loss_and_gradient(pilot, v[:d], v[d])
         return loss, np.append(by_widths, by_lam)
 
-    low = np.append(np.full(d, NARROWEST), LEAST_LAM)
-    high = np.append(np.full(d, WIDEST * typical), MOST_LAM)
+    low = np.append(np.maximum(pilot.steps, NARROWEST), LEAST_LAM)
+    widest = np.maximum(pilot.steps, WIDEST * typical)
+    high = np.append(widest, MOST_LAM)
     start = np.log(np.clip(np.append(widths, lam), low, high))
     found = minimize(
         objective,

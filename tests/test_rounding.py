@@ -1,0 +1,82 @@
+"""Rounded features: found, told once, and handled in any unit."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, make_blobs
+
+from modeseek import LogDensityGradient, ModeClustering
+from modeseek.rounding import RoundingWarning, find_rounding, grain_of
+
+
+def test_steps_are_found_and_smooth_features_have_none():
+    rng = np.random.default_rng(0)
+    X = np.column_stack(
+        [rng.normal(size=500), rng.normal(size=500).round(1), rng.integers(0, 2, 500)]
+    )
+    found = find_rounding(X)
+    np.testing.assert_allclose(found.step, [0.0, 0.1, 1.0])
+    assert found.n_values[0] == 500
+    assert found.n_values[2] == 2
+
+
+def test_differences_of_arithmetic_are_no_steps():
+    values = np.arange(10) * 0.1
+    X = np.concatenate([values, values + 1e-17, (values * 3) / 3] * 5)[:, None]
+    X = np.column_stack([X, np.arange(len(X)) * np.pi])
+    assert find_rounding(X).step[0] == pytest.approx(0.1)
+
+
+def test_the_grain_is_how_far_rows_were_apart_that_rounding_made_equal():
+    rng = np.random.default_rng(1)
+    A, B = rng.normal(size=(2, 400_000, 2))
+    steps = np.array([0.5, 0.2])
+    near = (np.round(A / steps) == np.round(B / steps)).all(axis=1)
+    apart = ((A[near] - B[near]) ** 2).sum(axis=1)
+    found = find_rounding(np.unique(np.round(A[:2000] / steps) * steps, axis=0))
+    np.testing.assert_allclose(found.step, steps, atol=1e-9)
+    assert apart.mean() == pytest.approx(grain_of(found.step) ** 2, rel=0.05)
+
+
+def test_the_words_name_features_and_what_is_done():
+    X = load_iris().data
+    text = find_rounding(X).describe(load_iris().feature_names)
+    assert "4 features" in text
+    assert "'petal width (cm)' (22 values, steps of 0.1)" in text
+    assert "1 feature has" in find_rounding(X[:, :1].repeat(1, axis=1)).describe()
+    assert find_rounding(np.random.default_rng(0).normal(size=(50, 2))).describe() == ""
+
+
+@pytest.mark.parametrize("model", [ModeClustering(), LogDensityGradient()])
+def test_one_warning_says_so(model):
+    X = load_iris().data
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model.fit(X)
+    rounding = [entry for entry in told if entry.category is RoundingWarning]
+    assert len(rounding) == 1
+    assert "feature 3 (22 values, steps of 0.1)" in str(rounding[0].message)
+    assert rounding[0].filename == __file__
+
+
+@pytest.mark.filterwarnings("ignore::modeseek.rounding.RoundingWarning")
+def test_no_width_is_narrower_than_the_grain():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, size=(600, 3)).astype(float)
+    X = np.unique(X, axis=0).repeat(10, axis=0) + 0.0
+    X = np.column_stack([X, rng.integers(0, 6, len(X))])
+    model = LogDensityGradient(bandwidth="cv").fit(X)
+    assert model.bandwidth_.min() >= grain_of(find_rounding(np.unique(X, axis=0)).step)
+
+
+@pytest.mark.filterwarnings("ignore::modeseek.rounding.RoundingWarning")
+@pytest.mark.parametrize("unit", [1e-3, 2.54, 1e6])
+def test_units_do_not_matter_to_rounded_rows(unit):
+    X, _ = make_blobs(400, centers=3, n_features=3, random_state=0)
+    units = np.array([1.0, unit, 1.0])
+    # On a coarse lattice neighbours tie, and which of them is nearer is rounding.
+    for digits, most in ((1, 0), (0, 4)):
+        rows = X.round(digits)
+        one, two = (ModeClustering().fit_predict(Y) for Y in (rows, rows * units))
+        assert np.count_nonzero(one != two) <= most
