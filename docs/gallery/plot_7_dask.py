@@ -2,9 +2,9 @@
 Rows on Dask
 ============
 
-A fitted model is small and made of sums over rows, and labels look at one row at a time. So
-``fit`` takes a Dask array: sums are made where the chunks are, and labels stay lazy until
-they are asked for. No more than a few chunks are in memory at once.
+A fitted model is small and made of sums over rows, and labels look at one row at a
+time. So ``fit`` takes a Dask array: sums are made where the chunks are, and labels stay
+lazy until they are asked for. No more than a few chunks are in memory at once.
 """
 
 import dask.array as da
