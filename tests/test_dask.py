@@ -3,6 +3,7 @@
 import functools
 import operator
 import os
+import pickle
 import signal
 import threading
 import time
@@ -377,3 +378,23 @@ def test_what_moves_rows_together_refuses_dask():
             model.fit(lazy)
     with pytest.raises(TypeError, match="on Dask, and paths"):
         ModeClustering(LogDensityGradient()).fit(X).paths(lazy)
+
+
+def test_a_model_with_lazy_labels_is_saved_once_they_are_computed(tmp_path):
+    persist = pytest.importorskip("modeseek.persist")
+    rows, expected = clustered("graph of rows")
+    model = ModeClustering().fit(da.from_array(rows, chunks=(900, 2)))
+    with pytest.raises(persist.ModelError, match="labels of the model are on Dask"):
+        persist.save_model(tmp_path / "model.skops", model)
+    model.row_modes_ = model.row_modes_.compute()
+    model.labels_ = model.labels_.compute()
+    persist.save_model(tmp_path / "model.skops", model)
+    again = persist.load_model(tmp_path / "model.skops").model
+    np.testing.assert_array_equal(again.predict(rows), expected.labels_)
+
+
+def test_a_model_with_lazy_labels_can_be_pickled():
+    rows, expected = clustered("graph of rows")
+    model = ModeClustering().fit(da.from_array(rows, chunks=(900, 2)))
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.labels_.compute(), expected.labels_)

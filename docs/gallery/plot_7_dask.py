@@ -1,49 +1,48 @@
 """
-A Dask array, labelled chunk by chunk
-=====================================
+Rows on Dask
+============
 
-A fitted model holds a hundred-odd centres and at most 5,000 rows, and ``predict`` looks
-at one row at a time. So it can be fitted on some of the rows and applied to chunks of
-any number of them, wherever these are: labels stay lazy until they are asked for, and
-no more than a few chunks are in memory at once.
+A fitted model is small and made of sums over rows, and labels look at one row at a
+time. So ``fit`` takes a Dask array: sums are made where the chunks are, and labels stay
+lazy until they are asked for. No more than a few chunks are in memory at once.
 """
 
 import dask.array as da
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.datasets import make_blobs
 
 from modeseek import ModeClustering
-from modeseek.datasets import three_gaussians
 from modeseek.plot import ClusterPairsDisplay
 
-toy = three_gaussians()
+MIDDLES = [[0, 0], [4, 4], [0, 7], [7, 0]]
 
 
 def make_chunk(block_info=None):
     """Rows of one chunk, made where they are needed."""
     number = block_info[None]["chunk-location"][0]
-    return toy.sample(5_000, random_state=number)[0]
+    return make_blobs(5_000, centers=MIDDLES, random_state=number)[0]
 
 
 X = da.map_blocks(make_chunk, chunks=((5_000,) * 10, (2,)), dtype=float)
 print(X.shape, "in", X.numblocks[0], "chunks")
 
 # %%
-# Every twentieth row is enough to fit on.
-sample = X[::20].compute()
-model = ModeClustering().fit(sample)
+# On a cluster it runs where the current client is; here, in threads.
+model = ModeClustering().fit(X)
 print(f"{model.n_clusters_} clusters")
 
 # %%
 # The labels of all rows are another lazy array. Counting them goes through the chunks.
-labels = X.map_blocks(model.predict, drop_axis=1, dtype=np.intp)
-counts = da.bincount(labels, minlength=model.n_clusters_).compute()
+print(model.labels_)
+counts = da.bincount(model.labels_, minlength=model.n_clusters_).compute()
 print("shares:", (counts / counts.sum()).round(3))
 
 # %%
 # What a chunk gets is what its rows get by themselves.
-first = labels.blocks[0].compute()
-print("the same:", (first == model.predict(X.blocks[0].compute())).all())
+first = X.blocks[0].compute()
+labels = model.labels_.blocks[0].compute()
+print("the same:", np.array_equal(labels, model.predict(first)))
 
-ClusterPairsDisplay.from_estimator(model, sample)
+ClusterPairsDisplay.from_estimator(model, first)
 plt.show()

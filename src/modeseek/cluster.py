@@ -127,7 +127,8 @@ class ModeClustering(ClusterMixin, BaseEstimator):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each row, 0 for the largest.
+        Cluster of each row, 0 for the largest. A lazy Dask array where the rows were
+        on Dask, like ``row_modes_`` and what methods say about rows there.
     ascent_ : str
         How rows climbed: ``ascent``, or what ``"auto"`` chose.
     n_clusters_ : int
@@ -147,7 +148,8 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         Share of each feature in what is not Gaussian about the gradient, see
         :class:`LogDensityGradient`; only with that estimator.
     n_iter_ : int
-        Most steps that a row took.
+        Most steps that a row took. Of more than 32,768 rows, so many that stand for
+        all find the modes, and count here and in the next two.
     n_unconverged_ : int
         Rows that were still moving after ``max_iter`` steps. They get the mode they
         are nearest to after polishing.
@@ -222,6 +224,8 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Also a memory-mapped array, chunks of rows, or a Dask array or data
+            frame; see "Many rows" in the user guide.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
             A weight of k equals k copies of the row; a row of weight zero is

@@ -302,6 +302,8 @@ class LogDensityGradient(GradientEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Also a memory-mapped array, chunks of rows, or a Dask array or data
+            frame; see "Many rows" in the user guide.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
             A weight of k equals k copies of the row.

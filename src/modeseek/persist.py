@@ -23,6 +23,7 @@ from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
 from modeseek.cluster import ModeClustering
+from modeseek.containers import is_lazy
 from modeseek.gradient import LogDensityGradient
 from modeseek.kernel import KernelDensityGradient
 from modeseek.messages import DataError
@@ -109,7 +110,7 @@ def save_model(
     ------
     ModelError
         If the model holds what no loaded file may hold, such as a penalty that is a
-        function.
+        function, or lazy labels.
     TypeError, ValueError
         If there is no model of ours to save, or its columns are not its features.
 
@@ -141,6 +142,12 @@ def save_model(
     if not isinstance(model, ModeClustering):
         raise TypeError(f"model must be a ModeClustering, got {model!r}.")
     check_is_fitted(model)
+    if is_lazy(model.labels_):
+        raise ModelError(
+            "The labels of the model are on Dask, and a file holds arrays: set "
+            "model.row_modes_ = model.row_modes_.compute() and model.labels_ = "
+            "model.labels_.compute() first."
+        )
     if columns is None:
         columns = getattr(model, "feature_names_in_", ())
     d = model.n_features_in_
