@@ -18,6 +18,7 @@ LAYERS = {
     "basis": 1,
     "sampling": 1,
     "neighbors": 2,
+    "cells": 2,
     "field": 2,
     "moments": 2,
     "datasets": 2,
