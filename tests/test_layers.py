@@ -20,6 +20,7 @@ LAYERS = {
     "source": 1,
     "rounding": 1,
     "neighbors": 2,
+    "cells": 2,
     "field": 2,
     "moments": 2,
     "summary": 2,

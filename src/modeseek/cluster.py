@@ -45,7 +45,7 @@ from modeseek.rowgraph import (
     MOST_NODES,
     RowGraph,
     build_graph,
-    nearest_nodes,
+    nearest_modes,
     row_heights,
     row_memberships,
     row_paths,
@@ -96,14 +96,14 @@ class ModeClustering(ClusterMixin, BaseEstimator):
     ascent : {"auto", "rows", "fixed_point", "gradient", "quasi_newton", "blurring"}, \
             default="auto"
         How rows climb. The fixed point is a weighted mean shift along the estimated
-        gradient, of many steps at once where it is slow; gradient ascent takes steps
-        of ``step_size`` times the gradient; quasi-Newton learns the curvature along
-        the way. Blurring estimates the gradient anew after every step, from the rows
-        where they are then. With
-        ``"rows"`` they climb from neighbour to neighbour instead, by the distances
-        between at most 5,000 of them. ``"auto"`` climbs along the gradient of an
-        estimator that is given; by default (``bandwidth="auto"``) only where much of
-        it is that of a Gaussian, and from row to row elsewhere.
+        gradient, many steps at once where it is slow; gradient ascent takes steps of
+        ``step_size`` times the gradient; quasi-Newton learns the curvature along the
+        way. Blurring estimates the gradient anew after every step, from the rows
+        where they are then. With ``"rows"`` they climb from neighbour to neighbour
+        instead, by the distances between at most 5,000 of them. ``"auto"`` climbs
+        along the gradient of an estimator that is given; by default
+        (``bandwidth="auto"``) only where much of it is that of a Gaussian, and from
+        row to row elsewhere.
     prominence : "auto" or float, default="auto"
         How far the log-density must fall between two modes for both to be clusters.
         ``"auto"`` decides from the tree, see the user guide: along the gradient it
@@ -578,8 +578,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         """Rows in the frame and the modes they reach."""
         Z = self.estimator_._enter(rows)
         if self._graph is not None:
-            nearest, _ = nearest_nodes(self._graph, Z, self.n_jobs)
-            return Z, self._graph.mode[nearest]
+            return Z, nearest_modes(self._graph, Z, self.n_jobs)
         field = self.estimator_._field()
         # Basins cost about as much as climbing from the modes.
         worthwhile = len(rows) > 4 * len(self._modes)

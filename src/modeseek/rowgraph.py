@@ -27,8 +27,9 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from modeseek.cells import cut_cells, nearest_labels
 from modeseek.frame import Floats
-from modeseek.neighbors import Search
+from modeseek.neighbors import TREE_FEATURES, Search
 from modeseek.sampling import Integers
 from modeseek.soft import OWN_ADVANTAGE
 from modeseek.tree import MergeTree, Pass, best_of_pairs, merge_down
@@ -50,6 +51,9 @@ MIDWAY_NEIGHBOR = 5
 
 #: Modes of less prominence are bumps of chance, and belong to the mode beside them.
 BUMP = 0.3
+
+#: Rows, in nodes, from which cells of nodes are cut to find their modes.
+CELLS_FROM = 2
 
 #: Shortest edges by which a piece of the graph is tied to the rest.
 TIES = 3
@@ -266,6 +270,30 @@ def nearest_nodes(
     """
     distance, index = Search(graph.nodes, n_jobs=n_jobs).query(Z, 1)
     return index[:, 0], distance[:, 0]
+
+
+def nearest_modes(graph: RowGraph, Z: Floats, n_jobs: int | None = None) -> Integers:
+    """Mode of the nearest node of every row.
+
+    Parameters
+    ----------
+    graph : RowGraph
+    Z : ndarray of shape (n, d)
+    n_jobs : int or None
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
+    few = len(Z) < CELLS_FROM * len(graph.nodes)
+    if few or Z.shape[1] <= TREE_FEATURES:
+        return graph.mode[nearest_nodes(graph, Z, n_jobs)[0]]
+    # Where there is no tree, cells tell most clusters apart.
+    mode = nearest_labels(cut_cells(graph.nodes, graph.mode), Z, n_jobs)
+    unsure = np.flatnonzero(mode < 0)
+    if len(unsure):
+        mode[unsure] = graph.mode[nearest_nodes(graph, Z[unsure], n_jobs)[0]]
+    return mode
 
 
 def row_heights(graph: RowGraph, Z: Floats, n_jobs: int | None = None) -> Floats:
