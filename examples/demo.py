@@ -47,9 +47,9 @@ def report(model: ModeClustering, digit: np.ndarray) -> None:
         print(f"{k:7d}  {len(members):6d}          {split}")
     agreement = adjusted_rand_score(digit, model.labels_)
     print(f"\nAgreement with the digits (adjusted Rand index): {agreement:.2f}")
-    print("Deepest merges (prominence in units of log-density):")
+    print("Merges, deepest first (prominence in units of log-density):")
     tree = model.merge_tree_
-    for i in np.argsort(-tree.prominence)[:12]:
+    for i in np.argsort(-tree.prominence):
         print(
             f"  mode {tree.child[i]:2d} into mode {tree.parent[i]:2d}: "
             f"{tree.prominence[i]:.2f} +- {tree.std_error[i]:.2f}"
@@ -65,7 +65,7 @@ def write_table(names: list[str], rows: Iterable[Sequence[float]], path: Path) -
 
 def draw(model: ModeClustering, path: Path) -> None:
     """The merge tree, over the image at every mode."""
-    figure, ax = plt.subplots(figsize=(10.0, 5.0), layout="constrained")
+    figure, ax = plt.subplots(figsize=(9.0, 5.2), layout="constrained")
     MergeTreeDisplay.from_estimator(model, ax=ax)
     ax.set_title(
         f"{len(model.labels_):,} images of digits: {len(model.modes_)} modes of their "
@@ -75,7 +75,7 @@ def draw(model: ModeClustering, path: Path) -> None:
     ax.spines["bottom"].set_visible(False)
     ax.tick_params(axis="x", labelbottom=False)
     for x, mode in zip(ax.get_xticks(), model.modes_, strict=True):
-        below = ax.inset_axes((x - 0.44, -0.57, 0.88, 0.4), transform=ax.transData)
+        below = ax.inset_axes((x - 0.4, -0.83, 0.8, 0.7), transform=ax.transData)
         below.imshow(mode.reshape(8, 8), cmap="gray_r")
         below.axis("off")
     figure.savefig(path, dpi=130)

@@ -16,7 +16,7 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 from PIL import Image
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_wine, make_moons
 
 from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
 from modeseek.datasets import three_gaussians
@@ -40,10 +40,13 @@ def pictures() -> dict[str, Callable[[], object]]:
     toy, _ = three_gaussians().sample(1000, random_state=0)
     smooth = ModeClustering(ascent="fixed_point").fit(toy)
     rough = ModeClustering(KernelDensityGradient(0.3)).fit(toy)
+    moons, _ = make_moons(1000, noise=0.07, random_state=0)
+    shapes = ModeClustering().fit(moons)
     wine = load_wine(as_frame=True).data
     wines = ModeClustering().fit(wine)
     return {
         "field": lambda: GradientFieldDisplay.from_estimator(smooth, toy),
+        "rows": lambda: AscentDisplay.from_estimator(shapes, moons),
         "ascent": lambda: AscentDisplay.from_estimator(wines, wine),
         "validation": lambda: ValidationDisplay.from_estimator(
             LogDensityGradient().fit(toy)

@@ -2,7 +2,7 @@
 The hierarchy and its cuts
 ==========================
 
-Two half moons are ridges with many small tops. The merge tree shows how deep the
+Two half moons are ridges with many tops. The merge tree shows how deep the
 valleys between the tops are, and where to cut.
 """
 
@@ -40,7 +40,7 @@ MergeTreeDisplay.from_estimator(model)
 # %%
 # Any other level is a look at the tree; nothing is fitted again. ``predict_modes`` and
 # ``merge_tree_.cut`` do the same for new rows.
-levels = 0.5, 0.9, 2.0
+levels = 0.0, 0.9, 2.0
 fig, axes = plt.subplots(1, 3, figsize=(9, 3), sharey=True, layout="constrained")
 for ax, prominence in zip(axes, levels, strict=True):
     labels = model.cut(prominence=prominence)

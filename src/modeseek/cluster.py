@@ -83,9 +83,10 @@ TOLERATED = 0.01
 class ModeClustering(ClusterMixin, BaseEstimator):
     """Clustering by seeking the modes of the density.
 
-    The gradient of the log-density is estimated, every row climbs to a mode, and
-    rows that reach the same mode are a cluster. Modes between which the density
-    hardly falls are merged. There is no number of clusters and no bandwidth to set.
+    The gradient of the log-density is estimated, every row climbs to a mode, along the
+    gradient or from row to row, and rows that reach the same mode are a cluster. Modes
+    between which the density hardly falls are merged. There is no number of clusters
+    and no bandwidth to set.
 
     Parameters
     ----------
@@ -113,12 +114,13 @@ class ModeClustering(ClusterMixin, BaseEstimator):
     step_size : "auto" or float, default="auto"
         Step size of the gradient ascent, in squared units of the data.
     tol : float, default=1e-4
-        A row has arrived when it moves less than this, in widths of the Gaussians.
+        Along the gradient, a row has arrived when it moves less than this, in widths
+        of the Gaussians.
     max_iter : int, default=1000
-        Most steps of a row.
+        Most steps of a row along the gradient.
     random_state : int, RandomState instance or None, default=0
         Seed: the draw of centres of the default estimator, and of the rows among
-        which passes between modes are sought.
+        which passes between modes are sought, or which are climbed.
     n_jobs : int or None, default=None
         Threads; None and -1 use every core. The result does not depend on it.
     verbose : int, default=0
@@ -135,7 +137,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The highest mode of each cluster.
     modes_ : ndarray of shape (n_modes, n_features)
-        All modes, highest first.
+        All modes, highest first. From row to row they are rows.
     mode_labels_ : ndarray of shape (n_modes,)
         Cluster of each mode.
     row_modes_ : ndarray of shape (n_samples,)
@@ -171,9 +173,9 @@ class ModeClustering(ClusterMixin, BaseEstimator):
     >>> model.n_clusters_
     3
     >>> model.cluster_centers_.round(1)
-    array([[ 0.1,  2.2],
-           [-2.4, -2.2],
-           [ 2.5, -2.2]])
+    array([[ 0.4,  2. ],
+           [ 2.1, -1.6],
+           [-1.8, -2.1]])
     """
 
     labels_: Integers
@@ -623,7 +625,8 @@ class ModeClustering(ClusterMixin, BaseEstimator):
 
         A row belongs to another cluster as far as the barrier in between is low: its
         share falls as the exponential of the deepest descent of the log-density on
-        the way there, straight or through the row's own mode.
+        the way there, straight or through the row's own mode. From row to row it is
+        the way along the graph, and the share falls with the distance too.
 
         Parameters
         ----------

@@ -100,7 +100,7 @@ class GradientFieldDisplay(Display):
     >>> from modeseek.datasets import three_gaussians
     >>> from modeseek.plot import GradientFieldDisplay
     >>> X, _ = three_gaussians().sample(500, random_state=0)
-    >>> model = ModeClustering().fit(X)
+    >>> model = ModeClustering(ascent="fixed_point").fit(X)
     >>> display = GradientFieldDisplay.from_estimator(model, X)
     >>> display.modes.shape
     (3, 2)

@@ -67,7 +67,8 @@ class MergeTree(NamedTuple):
     prominence : ndarray of shape (n_modes - 1,)
         Height of the child above the pass.
     std_error : ndarray of shape (n_modes - 1,)
-        Standard error of the prominence, for the given centres and widths.
+        Standard error of the prominence, for the given centres and widths; on the
+        graph of rows, of a difference of two heights.
     """
 
     heights: Floats
