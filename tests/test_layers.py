@@ -53,6 +53,7 @@ LAYERS = {
     "kernel": 8,
     "palette": 8,
     "blurring": 9,
+    "answers": 9.5,
     "cluster": 10,
     "image": 11,
     "canvas": 10,

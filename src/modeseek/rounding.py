@@ -23,7 +23,10 @@ from numpy.typing import NDArray
 from modeseek.frame import Floats
 
 #: A feature is rounded if its values are shared by so many distinct rows on average.
-ROWS_PER_VALUE = 2.0
+ROWS_PER_VALUE = 5.0
+
+#: Among fewer distinct rows, shared values say nothing about rounding.
+FEWEST_ROWS = 30
 
 #: Differences of values below this, relative to the largest, come from arithmetic.
 ARITHMETIC = 1e-12
@@ -53,7 +56,8 @@ def grain_of(steps: Floats) -> float:
 class Rounding(NamedTuple):
     """How features are rounded."""
 
-    step: Floats  # (d,) smallest difference of values; 0 where not rounded
+    step: Floats  # (d,) smallest difference of values; 0 where not rounded, and no
+    # more than the standard deviation
     n_values: NDArray[np.intp]  # (d,) distinct values
 
     def describe(self, names: Sequence[str] | None = None) -> str:
@@ -113,6 +117,7 @@ def find_rounding(X: NDArray[np.floating]) -> Rounding:
         gaps = np.diff(values)
         gaps = gaps[gaps > ARITHMETIC * np.abs(values).max()]
         n_values[j] = len(gaps) + 1
-        if gaps.size and ROWS_PER_VALUE * n_values[j] <= n:
-            step[j] = gaps.min()
+        if gaps.size and n >= max(FEWEST_ROWS, ROWS_PER_VALUE * n_values[j]):
+            # A value that hardly ever occurs is many deviations away: no rounding.
+            step[j] = min(gaps.min(), X[:, j].std())
     return Rounding(step, n_values)
