@@ -42,6 +42,7 @@ def test_cells_hold_every_node_once_and_one_label_each():
     nodes = blobs(1, 2000, 4)
     label = np.random.default_rng(0).integers(5, size=2000)
     cells = cut_cells(nodes, label)
+    nodes = nodes - cells.origin
     order = np.lexsort(nodes.T)
     again = np.lexsort(cells.nodes.T)
     np.testing.assert_array_equal(cells.nodes[again], nodes[order])
@@ -51,8 +52,8 @@ def test_cells_hold_every_node_once_and_one_label_each():
     away = np.linalg.norm(cells.nodes - cells.middle[cells.cell], axis=1)
     for cell in range(len(cells.middle)):
         mine = away[cells.cell == cell]
-        assert cells.nearest[cell] == mine.min()
-        assert cells.farthest[cell] == mine.max()
+        assert cells.nearest[cell] == pytest.approx(mine.min(), rel=1e-5)
+        assert cells.farthest[cell] == pytest.approx(mine.max(), rel=1e-5)
 
 
 def test_labels_do_not_depend_on_threads_or_on_other_rows():
@@ -74,3 +75,14 @@ def test_rounding_far_from_the_origin_changes_no_label(shift):
     sure = found >= 0
     assert sure.any()
     np.testing.assert_array_equal(found[sure], brute(nodes, label, Z)[sure])
+
+
+@pytest.mark.parametrize("far", [1e14, 1e16, 1e100])
+def test_rows_far_away_are_found_or_given_up(far):
+    nodes = blobs(5, 500, 10)
+    label = np.arange(500) % 3
+    Z = far * np.random.default_rng(0).standard_normal((20, 10))
+    found = nearest_labels(cut_cells(nodes, label), Z, n_jobs=1)
+    sure = found >= 0
+    np.testing.assert_array_equal(found[sure], brute(nodes, label, Z)[sure])
+    assert far < 1e15 or not sure.any()
