@@ -218,7 +218,7 @@ def as_array(X: Any) -> da.Array:
     dask.array.Array
         Without computing anything: the length may be unknown.
     """
-    if not (isinstance(X, da.Array) or hasattr(X, "to_dask_array")):
+    if not (isinstance(X, da.Array) or hasattr(type(X), "to_dask_array")):
         raise TypeError(
             f"Rows on Dask are an array or a data frame; got {type(X).__name__}."
         )
