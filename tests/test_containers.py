@@ -7,6 +7,7 @@ import tracemalloc
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from sklearn.base import clone
 
 from modeseek import (
@@ -173,7 +174,23 @@ def test_a_function_must_start_again():
         LogDensityGradient().fit(lambda: iter([X[:0]]))
 
 
+def test_rows_that_change_between_passes_are_refused():
+    lengths = itertools.chain([3000, 3000, 3000], itertools.repeat(2000))
+
+    def shrinking():
+        yield X[: next(lengths)]
+
+    with pytest.raises(ValueError, match="changed from one pass"):
+        LogDensityGradient().fit(shrinking)
+
+
+def test_a_function_must_return_an_iterator():
+    with pytest.raises(TypeError, match="this one returned None"):
+        LogDensityGradient().fit(lambda: None)
+
+
 WRONG = {
+    "sparse": ([csr_array(X)], "[Ss]parse"),
     "another width": ([X, X[:, :2]], "2 features"),
     "NaN": ([X, np.full((4, 3), np.nan)], "NaN"),
     "huge": ([X, np.full((4, 3), 1e301)], "Divide the features"),
@@ -185,7 +202,7 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_bad_chunks_are_refused(name):
     chunks, message = WRONG[name]
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         LogDensityGradient().fit(chunks)
 
 

@@ -149,6 +149,11 @@ def test_bad_rows_are_refused(name):
         LogDensityGradient().fit(da.from_array(bad, chunks=(700, 3)))
 
 
+def test_other_collections_are_refused():
+    with pytest.raises(TypeError, match="an array or a data frame; got Delayed"):
+        LogDensityGradient().fit(dask.delayed(X))
+
+
 def test_no_rows_are_refused():
     with pytest.raises(ValueError, match="X has no rows"):
         LogDensityGradient().fit(da.from_array(X[:0], chunks=(1, 3)))

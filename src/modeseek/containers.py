@@ -89,7 +89,21 @@ def _reader(X: Any) -> Read:
     """Make a function that iterates over the chunks, each time from the first."""
     if isinstance(X, np.memmap):
         return lambda: (X[rows] for rows in row_slices(len(X), ASKED_ROWS))
-    return (lambda: iter(X())) if callable(X) else (lambda: iter(X))
+    return partial(_call, X) if callable(X) else partial(iter, X)
+
+
+def _call(X: Callable[[], Any]) -> Iterator[Any]:
+    made = X()
+    if not np.iterable(made):
+        raise TypeError(
+            f"Chunks are given as a function that returns an iterator over them; this "
+            f"one returned {made!r}."
+        )
+    return iter(made)
+
+
+def _length(chunk: Any) -> int:
+    return int(chunk.shape[0]) if hasattr(chunk, "shape") else len(chunk)
 
 
 def _check_can_be_read_again(name: str, X: Any) -> None:
@@ -139,7 +153,7 @@ def open_rows(
         _check_can_be_read_again("X", X)
         _check_can_be_read_again("sample_weight", sample_weight)
     if reset:
-        first = next((chunk for chunk in _reader(X)() if len(chunk)), None)
+        first = next((chunk for chunk in _reader(X)() if _length(chunk)), None)
         if first is None:
             raise ValueError(NO_ROWS)
         check_rows(estimator, first, reset=True, least=1)
@@ -150,7 +164,7 @@ def _read(estimator: BaseEstimator, X: Any, sample_weight: Any) -> Iterator[Bloc
     """Yield checked chunks with their weights."""
     n_rows = 0
     for chunk, w in _with_weights(X, sample_weight):
-        if not len(chunk):
+        if not _length(chunk):
             continue
         rows = check_rows(estimator, chunk, reset=False)
         yield Block(rows, check_weights(w, len(rows), some=False))
@@ -169,9 +183,7 @@ def _with_weights(X: Any, sample_weight: Any) -> Iterator[tuple[Any, Any]]:
         weights: Iterator[Any] = (
             weight[rows] for rows in row_slices(len(X), ASKED_ROWS)
         )
-    elif isinstance(sample_weight, np.ndarray) or not np.iterable(
-        sample_weight() if callable(sample_weight) else sample_weight
-    ):
+    elif isinstance(sample_weight, np.ndarray) or np.isscalar(sample_weight):
         raise TypeError(
             "sample_weight must come in chunks, as X does: an array of weights for "
             "each of them."
@@ -190,8 +202,8 @@ def _open_lazy(
 ) -> DaskRows:
     from modeseek.dask import DaskRows, align_weights, as_array, example_of
 
-    check_rows(estimator, example_of(X), reset=reset)
     rows = as_array(X)
+    check_rows(estimator, example_of(X), reset=reset)
     weight = None if sample_weight is None else align_weights(sample_weight, rows)
     return DaskRows(rows, weight, check_block)
 

@@ -218,6 +218,10 @@ def as_array(X: Any) -> da.Array:
     dask.array.Array
         Without computing anything: the length may be unknown.
     """
+    if not (isinstance(X, da.Array) or hasattr(type(X), "to_dask_array")):
+        raise TypeError(
+            f"Rows on Dask are an array or a data frame; got {type(X).__name__}."
+        )
     array = X if isinstance(X, da.Array) else X.to_dask_array()
     return array.rechunk({1: -1}) if array.ndim == 2 else array
 
@@ -250,27 +254,18 @@ def align_weights(weight: Any, X: da.Array) -> da.Array:
                 "cannot be cut to them: give sample_weight as a column of the same "
                 "data frame, or call X.compute_chunk_sizes()."
             )
-        weight = np.asarray(weight)
-        if weight.shape != (sum(rows),):
-            raise ValueError(
-                f"sample_weight must have one entry a row: shape ({sum(rows)},), got "
-                f"{weight.shape}."
-            )
-        return da.from_array(weight, chunks=(rows,))
+        weight = da.from_array(np.asarray(weight))
     w = as_array(weight)
-    if w.ndim != 1 or (known and np.isnan(w.chunks[0]).any()):
-        same = w.ndim == 1 and w.numblocks[0] == len(rows)
-    elif known:
-        same = sum(w.chunks[0]) == sum(rows)
-        w = w.rechunk((rows,)) if same else w
-    else:
-        same = w.numblocks[0] == len(rows)
-    if not same:
-        raise ValueError(
-            f"sample_weight must have one entry a row, in the chunks of X; got shape "
-            f"{w.shape} in {w.numblocks} chunks for {len(rows)} chunks of X."
-        )
-    return w
+    if w.ndim == 1 and known and w.shape == (sum(rows),):
+        return w.rechunk((rows,))
+    # Where a length is not known, each chunk is compared with its rows.
+    compared = not known or bool(np.isnan(w.shape).any())
+    if w.ndim == 1 and compared and w.numblocks[0] == len(rows):
+        return w
+    raise ValueError(
+        f"sample_weight must have one entry a row, in the chunks of X; got shape "
+        f"{w.shape} in {w.numblocks} chunks for {len(rows)} chunks of X."
+    )
 
 
 def _checked(check: Check, ask: Callable[[Any], NDArray[Any]], X: Any) -> NDArray[Any]:

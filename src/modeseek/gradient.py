@@ -207,7 +207,8 @@ class LogDensityGradient(GradientEstimator):
     cv_results_ : dict of ndarray
         ``bandwidth`` (n_widths, n_features), ``alpha`` (n_alphas,),
         ``mean_test_loss`` and ``std_test_loss`` (n_widths, n_alphas),
-        ``n_neighbors`` (n_widths,): rows within reach of the median centre, and
+        ``n_neighbors`` (n_widths,): rows within reach of the median centre, of those
+        that chose (32,768 at most), and
         ``allowed`` (n_widths,): whether those were enough. Losses are of the data as
         given, or of standardised features where ``bandwidth`` is "auto" or
         "learned". With multi-task coefficients ``alpha`` and ``gamma`` are the pairs
@@ -373,6 +374,11 @@ class LogDensityGradient(GradientEstimator):
                 bandwidth = np.where(summary.constant, np.inf, bandwidth / frame.unit)
                 check_widths_match(bandwidth, pilot_rows)
             model = fit_choice(problem, choice, lams, typical, bandwidth, ALPHAS)
+        if not np.isclose(model.moments.weight, summary.weight, rtol=1e-9):
+            raise ValueError(
+                "The rows of X changed from one pass over them to the next: their "
+                f"weight was {summary.weight:g} and then {model.moments.weight:g}."
+            )
         self._store(model, frame, problem)
         self.gaussian_share_ = float("nan")
         if self._standardizes() and choice.is_plain():
