@@ -17,6 +17,7 @@ _HOMES = {
     "KernelDensityGradient": "modeseek.kernel",
     "LogDensityGradient": "modeseek.gradient",
     "ModeClustering": "modeseek.cluster",
+    "RoundingWarning": "modeseek.rounding",
 }
 
 
