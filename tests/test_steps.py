@@ -133,16 +133,16 @@ def test_moves_are_those_of_each_row_alone(name, field):
     here = field.evaluate(Z)
     memory = step.start(field, Z, here)
     alone = [start_of_row(name, field, z, row(here, i)) for i, z in enumerate(Z)]
-    for turn in range(12):
+    for turn in range(30):
         move, memory = step.propose(field, Z, here, memory)
         for i, z in enumerate(Z):
             expected, alone[i] = of_row(field, z, row(here, i), alone[i])
-            np.testing.assert_allclose(move[i], expected, rtol=1e-6, atol=1e-12)
-        # Some rows are refused their move, and stay; others are sent back.
+            np.testing.assert_allclose(move[i], expected, rtol=1e-4, atol=1e-9)
+        # Some rows are refused their move, and stay; others overshoot.
         going = np.arange(len(Z)) % 4 != turn % 4
-        back = np.arange(len(Z)) % 5 == turn % 5
+        beyond = np.arange(len(Z)) % 5 == turn % 5
         taken = np.array([limited(field, row(here, i), m) for i, m in enumerate(move)])
-        Z = Z + np.where(back, -1.5, 1.0)[:, None] * taken * going[:, None]
+        Z = Z + np.where(beyond, 3.0, 1.0)[:, None] * taken * going[:, None]
         here = field.evaluate(Z)
 
 
