@@ -23,7 +23,7 @@ from modeseek.persist import save_model
 from modeseek.report import write_report
 
 #: Fits of one use, after as many as warm up; and most growth, in bytes.
-SHORT, LONG, GROWTH = (20, 40), (200, 2000), 20 << 20
+SHORT, LONG, GROWTH = (15, 30), (200, 2000), 20 << 20
 
 X, _ = three_gaussians().sample(300, random_state=0)
 QUICK = ModeClustering(LogDensityGradient(30, bandwidth=1.0, alpha=0.1))

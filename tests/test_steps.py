@@ -279,9 +279,12 @@ def test_gradient_ascent_moves_by_the_gradient():
 
 def test_the_largest_step_size_is_that_of_the_fixed_point_at_the_heaviest_centre():
     P = np.exp(-0.5 * (((CENTERS[:, None] - CENTERS) / WIDTHS) ** 2).sum(axis=2))
-    np.testing.assert_allclose(
-        largest_step_size(POTENTIAL), WIDTHS.min() ** 2 / (P @ SIGNED).max()
-    )
+    for size in (0.01, 1.0, 100.0):
+        field = POTENTIAL._replace(theta=size * SIGNED)
+        heaviest = (P @ field.theta).max()
+        np.testing.assert_allclose(
+            largest_step_size(field), WIDTHS.min() ** 2 / heaviest
+        )
     # Where no centre has mass, the bound stands in: 2 exp(-3/2) for each coefficient.
     sunk = POTENTIAL._replace(theta=-np.abs(SIGNED))
     bound = 2.0 * np.exp(-1.5) * np.abs(SIGNED).sum()
