@@ -23,7 +23,7 @@ from modeseek.persist import save_model
 from modeseek.report import write_report
 
 #: Fits of one use, after as many as warm up; and most growth, in bytes.
-SHORT, LONG, GROWTH = (20, 40), (200, 2000), 20 << 20
+SHORT, LONG, GROWTH = (8, 16), (200, 2000), 20 << 20
 
 X, _ = three_gaussians().sample(300, random_state=0)
 QUICK = ModeClustering(LogDensityGradient(30, bandwidth=1.0, alpha=0.1))
@@ -92,7 +92,7 @@ def test_long_use_holds_no_more_than_short_use(warm_up, uses):
 def test_eight_threads_agree_with_one():
     model = ModeClustering().fit(X)
     rng = np.random.default_rng(0)
-    pieces = [X[rng.integers(0, len(X), 100)] for _ in range(40)]
+    pieces = [X[rng.integers(0, len(X), 100)] for _ in range(16)]
 
     def ask(rows):
         return model.predict(rows), model.membership(rows), model.outlier_score(rows)

@@ -6,7 +6,20 @@ from scipy.optimize import minimize
 
 from modeseek.field import PotentialField, SeparateField, gradient
 from modeseek.moments import Moments, Problem, compute_moments, task_scales
-from modeseek.penalties import quadratic_loss, ridge_path, solve
+from modeseek.penalties import (
+    LEAST_RIDGE,
+    PENALTIES,
+    l1_gram,
+    l1_knots,
+    l1_path,
+    l1_paths,
+    positive_l1_path,
+    positive_ridge_path,
+    quadratic_loss,
+    response,
+    ridge_path,
+    solve,
+)
 from modeseek.selection import (
     NARROWEST,
     WIDEST,
@@ -252,3 +265,120 @@ def test_without_folds_nothing_is_chosen_and_the_losses_are_zero():
     scores = search(problem, np.full((1, 2), 1.0), np.array([0.1]))
     np.testing.assert_array_equal(scores.loss, [[0.0]])
     assert scores.winner() == (0, 0)
+
+
+# --- penalties on a few small tasks, against their conditions of optimality ----------
+
+
+@pytest.fixture(params=["a G for each task", "one G"])
+def small(request, tasks):
+    G, h, scales = tasks
+    return (G[:1] if request.param == "one G" else G), h, scales
+
+
+def each_task(small, theta):
+    """Yield G, h, scale, the number and the coefficients of every penalty and task."""
+    G, h, scales = small
+    for t, scale in enumerate(scales):
+        for a, lam in enumerate(LAMS):
+            yield G[t % len(G)], h[t], scale, lam, theta[t, :, a]
+
+
+def test_the_l1_path_meets_its_conditions(small):
+    theta = l1_path(*small, LAMS)
+    for G, h, scale, lam, x in each_task(small, theta):
+        slope = 2.0 * (G @ x + LEAST_RIDGE * scale * x + h)
+        zero = x == 0
+        size = lam * scale
+        np.testing.assert_allclose(slope[~zero], -size * np.sign(x[~zero]), atol=1e-7)
+        assert (np.abs(slope[zero]) <= size * (1.0 + 1e-7)).all()
+    assert (theta == 0).any()
+    assert (theta != 0).any()
+
+
+@pytest.mark.parametrize("l1", [False, True])
+def test_positive_paths_meet_their_conditions(small, l1):
+    path = positive_l1_path if l1 else positive_ridge_path
+    for G, h, scale, lam, x in each_task(small, path(*small, LAMS)):
+        assert (x >= 0).all()
+        ridge = LEAST_RIDGE if l1 else lam
+        slope = 2.0 * (G @ x + ridge * scale * x + h) + (lam * scale if l1 else 0.0)
+        np.testing.assert_allclose(slope[x > 0], 0.0, atol=1e-9)
+        assert (slope[x == 0] >= -1e-9).all()
+
+
+def test_without_a_slope_the_l1_path_is_one_knot_of_zeros():
+    lams, theta = l1_knots(np.eye(3), np.zeros(3))
+    np.testing.assert_array_equal(lams, [0.0])
+    np.testing.assert_array_equal(theta, np.zeros((1, 3)))
+
+
+def test_the_l1_path_of_a_unit_matrix_is_soft_thresholding():
+    h = np.array([3.0, -1.0, 0.25])
+    lams, theta = l1_knots(np.eye(3), h, 0.4)
+    # theta = -sign(h) max(|h| - lam / 2, 0): knots where an entry leaves zero.
+    np.testing.assert_allclose(lams, [6.0, 2.0, 0.5, 0.4], rtol=1e-8)
+    soft = -np.sign(h) * np.maximum(np.abs(h) - 0.5 * lams[:, None], 0.0)
+    np.testing.assert_allclose(theta, soft, atol=1e-8)
+    # Beyond the first knot all is zero; below the last one, as it is there.
+    path = l1_path(np.eye(3)[None], h[None], np.ones(1), np.array([1.0, 7.0]))
+    np.testing.assert_allclose(
+        path[0].T, [[-2.5, 0.5, 0.0], [0.0, 0.0, 0.0]], atol=1e-5
+    )
+
+
+def as_moments(G, h, weight=4.0):
+    return Moments(weight * G, weight * h, np.ones(h.shape[1]), np.asarray(weight))
+
+
+def test_knots_of_all_tasks_are_relative_to_their_scales(small):
+    G, h, scales = small
+    for t, (lams, theta) in enumerate(l1_paths(as_moments(G, h), scales, 0.01)):
+        A = l1_gram(G[t % len(G)], scales[t])
+        expected = l1_knots(A, h[t], 0.01 * scales[t])
+        np.testing.assert_allclose(lams * scales[t], expected[0])
+        np.testing.assert_allclose(theta, expected[1])
+        assert lams[-1] == pytest.approx(0.01)
+
+
+def test_the_small_ridge_of_the_l1_path_is_relative():
+    np.testing.assert_allclose(l1_gram(np.ones((2, 2)), 3.0), 1 + 3e-6 * np.eye(2))
+
+
+@pytest.mark.parametrize("penalty", [l1_path, positive_ridge_path, positive_l1_path])
+def test_the_response_solves_among_the_coefficients_that_are_not_zero(small, penalty):
+    G, h, scales = small
+    directions = np.random.default_rng(2).standard_normal((3, 6, 4))
+    directions[:, :, 1] = 0.0
+    lam = 0.3
+    theta = solve(as_moments(G, h), scales, lam, penalty)
+    U = response(as_moments(G, h), scales, lam, penalty, directions)
+    assert (U[:, :, 1] == 0).all()
+    ridge = lam if penalty is positive_ridge_path else LEAST_RIDGE
+    for t, scale in enumerate(scales):
+        active = np.flatnonzero(theta[t])
+        assert 0 < len(active) < 6
+        A = G[t % len(G)] + ridge * scale * np.eye(6)
+        expected = np.zeros((6, 4))
+        block = A[np.ix_(active, active)]
+        expected[active] = np.linalg.solve(block, directions[t, active])
+        np.testing.assert_allclose(U[t], expected, atol=1e-5)
+
+
+def test_the_response_of_the_ridge_solves_with_the_ridge(small):
+    G, h, scales = small
+    directions = np.random.default_rng(2).standard_normal((3, 6, 4))
+    U = response(as_moments(G, h), scales, 0.3, ridge_path, directions)
+    for t, scale in enumerate(scales):
+        A = G[t % len(G)] + 0.3 * scale * np.eye(6)
+        np.testing.assert_allclose(A @ U[t], directions[t], atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["features", "centers"])
+def test_the_response_of_feature_learning_solves_at_its_solution(small, name):
+    G, h, scales = small
+    moments, directions = as_moments(G, h), h[:, :, None]
+    # h grows in proportion: with the penalty's matrix held, so do the coefficients.
+    U = response(moments, scales, 0.05, PENALTIES[name], directions)
+    theta = solve(moments, scales, 0.05, PENALTIES[name])
+    np.testing.assert_allclose(U[:, :, 0], -theta, atol=2e-3 * np.abs(theta).max())

@@ -22,7 +22,7 @@ from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering, 
 from modeseek.persist import load_model, save_model
 
 #: Data sets for every property: in make test, and in make soak.
-FEW, MANY = 6, 150
+FEW, MANY = 5, 150
 
 #: Share of rows that may get another label where the last digits differ.
 ROUNDING = 0.001

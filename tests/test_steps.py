@@ -133,16 +133,16 @@ def test_moves_are_those_of_each_row_alone(name, field):
     here = field.evaluate(Z)
     memory = step.start(field, Z, here)
     alone = [start_of_row(name, field, z, row(here, i)) for i, z in enumerate(Z)]
-    for turn in range(12):
+    for turn in range(30):
         move, memory = step.propose(field, Z, here, memory)
         for i, z in enumerate(Z):
             expected, alone[i] = of_row(field, z, row(here, i), alone[i])
-            np.testing.assert_allclose(move[i], expected, rtol=1e-6, atol=1e-12)
-        # Some rows are refused their move, and stay; others are sent back.
+            np.testing.assert_allclose(move[i], expected, rtol=1e-4, atol=1e-9)
+        # Some rows are refused their move, and stay; others overshoot.
         going = np.arange(len(Z)) % 4 != turn % 4
-        back = np.arange(len(Z)) % 5 == turn % 5
+        beyond = np.arange(len(Z)) % 5 == turn % 5
         taken = np.array([limited(field, row(here, i), m) for i, m in enumerate(move)])
-        Z = Z + np.where(back, -1.5, 1.0)[:, None] * taken * going[:, None]
+        Z = Z + np.where(beyond, 3.0, 1.0)[:, None] * taken * going[:, None]
         here = field.evaluate(Z)
 
 
@@ -279,9 +279,12 @@ def test_gradient_ascent_moves_by_the_gradient():
 
 def test_the_largest_step_size_is_that_of_the_fixed_point_at_the_heaviest_centre():
     P = np.exp(-0.5 * (((CENTERS[:, None] - CENTERS) / WIDTHS) ** 2).sum(axis=2))
-    np.testing.assert_allclose(
-        largest_step_size(POTENTIAL), WIDTHS.min() ** 2 / (P @ SIGNED).max()
-    )
+    for size in (0.01, 1.0, 100.0):
+        field = POTENTIAL._replace(theta=size * SIGNED)
+        heaviest = (P @ field.theta).max()
+        np.testing.assert_allclose(
+            largest_step_size(field), WIDTHS.min() ** 2 / heaviest
+        )
     # Where no centre has mass, the bound stands in: 2 exp(-3/2) for each coefficient.
     sunk = POTENTIAL._replace(theta=-np.abs(SIGNED))
     bound = 2.0 * np.exp(-1.5) * np.abs(SIGNED).sum()

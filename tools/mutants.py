@@ -60,7 +60,7 @@ TESTS = tuple(
 #: Those that are shown to a mutant first.
 OWN = {
     "moments": ("tests/test_moments.py",),
-    "penalties": ("tests/test_penalties.py", "tests/test_sparse.py"),
+    "penalties": ("tests/test_penalties.py",),
     "ascent": ("tests/test_steps.py",),
     "modes": ("tests/test_steps.py",),
 }
@@ -77,7 +77,7 @@ FAULT = 99
 #: Bytes that a mutant may ask for.
 MEMORY = 8 << 30
 
-#: Quickest tests that are shown to a mutant, in seconds of their own.
+#: Seconds of further tests, the quickest, that are shown to a mutant after its own.
 BUDGET = 5.0
 
 QUIET = [
@@ -243,14 +243,16 @@ def _measure(test: str, place: Path) -> int:
 
 
 def tests_for(known: Known, module: str, mutation: Mutation) -> dict[str, float]:
-    """Tests that run a line, by the seconds each takes, up to the budget."""
+    """Tests that run a line, by the seconds each takes: the module's own and a few."""
     contexts = known.lines[module].get(str(mutation.line), set())
     if "" in contexts:  # runs as the module is loaded: anybody may depend on it
         contexts = contexts | set(TESTS)
     hit = [t for t in known.seconds if t in contexts or t.split("::")[0] in contexts]
-    hit.sort(key=lambda test: known.seconds[test])
-    spent = np.cumsum([known.seconds[test] for test in hit])
-    return {test: known.seconds[test] for test in np.array(hit)[spent <= BUDGET]}
+    own = [test for test in hit if test.startswith(OWN[module])]
+    others = sorted(set(hit) - set(own), key=known.seconds.__getitem__)
+    spent = np.cumsum([known.seconds[test] for test in others])
+    few = others[: int(np.searchsorted(spent, BUDGET))]
+    return {test: known.seconds[test] for test in (*own, *few)}
 
 
 def judge(module: str, mutation: Mutation, known: Known) -> str:
