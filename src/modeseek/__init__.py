@@ -7,8 +7,14 @@ if TYPE_CHECKING:
     from modeseek.cluster import ModeClustering
     from modeseek.gradient import LogDensityGradient
     from modeseek.kernel import KernelDensityGradient
+    from modeseek.rounding import RoundingWarning
 
-__all__ = ["KernelDensityGradient", "LogDensityGradient", "ModeClustering"]
+__all__ = [
+    "KernelDensityGradient",
+    "LogDensityGradient",
+    "ModeClustering",
+    "RoundingWarning",
+]
 __version__ = "0.1.0.dev0"
 
 #: Where the public names live. They are imported when they are first asked for, so
