@@ -94,6 +94,15 @@ def _has_potential(estimator: LogDensityGradient) -> bool:
     return bool(estimator.coefficients == "shared")
 
 
+def _adds_up(estimator: LogDensityGradient) -> bool:
+    if is_word(estimator.loss, "squared"):
+        return True
+    raise AttributeError(
+        f'loss="{estimator.loss}" is no sum of moments, so that rows cannot be added: '
+        'use loss="squared", or fit on all rows.'
+    )
+
+
 def _has_path(estimator: LogDensityGradient) -> bool:
     return is_word(estimator.penalty, "l1") and not estimator.positive
 
@@ -386,10 +395,13 @@ class LogDensityGradient(GradientEstimator):
         self._store_relevance(sample, summary, rng)
         return self
 
+    @available_if(_adds_up)
     def partial_fit(
         self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Add rows to those the gradient was fitted to.
+
+        Available with ``loss="squared"``: the others are no sums of moments.
 
         The first call fits. Later ones add to the moments and solve again, as one
         pass over all rows would; what the first call chose stays: centres, widths,
@@ -411,11 +423,6 @@ class LogDensityGradient(GradientEstimator):
         if not hasattr(self, "moments_"):
             return self.fit(X, sample_weight=sample_weight)
         choice = self._choice(self.n_features_in_)
-        if choice.loss is not None:
-            raise ValueError(
-                f'loss="{self.loss}" is no sum of moments, so that rows cannot be '
-                'added: use loss="squared", or fit on all rows.'
-            )
         frame, jobs = self._frame(), check_jobs(self.n_jobs)
         source = open_rows(self, X, sample_weight, jobs, reset=False)
         widths, kind = self.bandwidth_ / frame.unit, (choice.shared, choice.common)
