@@ -17,8 +17,10 @@ from modeseek.ascent import (
     length,
     quasi_newton,
 )
+from modeseek.basins import certain_basins
 from modeseek.field import KernelField, PotentialField, SeparateField
 from modeseek.modes import (
+    AT_MODE,
     Polished,
     _improves,
     _look,
@@ -559,3 +561,27 @@ def test_every_end_gets_its_mode_however_it_was_lost():
     # Only the saddle and the plateau had to be pushed.
     np.testing.assert_allclose(np.abs(pushed[0]), [[0.1, 0.0], [1.5, 0.0]], atol=1e-6)
     assert len(pushed) == 1
+
+
+def test_modes_of_narrow_bells_are_found_from_the_middle_of_their_ends():
+    C = np.array([[0.0, 0.0], [1.0, 1.0]])
+    field = PotentialField(C, np.full(2, 0.01), np.ones(2), np.zeros(2))
+    modes = find_modes(field, np.array([[0.001, 0.0], [1.0, 1.001], [1.0, 0.999]]))
+    assert len(modes) == 2
+    np.testing.assert_allclose(np.sort(modes[:, 0]), [0.0, 1.0], atol=1e-8)
+
+
+def test_an_end_in_a_certain_basin_is_not_followed():
+    modes = find_modes(PAIR, np.array([[-1.45, 0.0], [1.45, 0.0]]))
+    basins = certain_basins(PAIR, modes)
+    away = 0.9 * basins.radii / basins.scales[:, 1]
+    assert (away > AT_MODE).all()
+    ends = modes + away[:, None] * [0.0, 1.0]
+    far = np.array([[0.2, 0.0]])  # in no certain basin: polished to its own mode
+    found = assign_modes(PAIR, np.concatenate([ends, far]), modes, no_climb, basins)
+    right = int(np.argmax(modes[:, 0]))
+    assert found.tolist() == [0, 1, right]
+
+
+def no_climb(Z):
+    pytest.fail("nothing had to be pushed")
