@@ -239,7 +239,6 @@ ROWS = {
     "by columns": (np.asfortranarray(X), RIGHT, RIGHT),
     "a list": (X.tolist(), RIGHT, RIGHT),
     "on disk": (on_disk(), RIGHT, RIGHT),
-    "a dask array": (dask.array.from_array(X, chunks=40), RIGHT, RIGHT),
     "a mask that hides values": (
         np.ma.masked_greater(X, 3.0),
         Refused(ValueError, "masked values. Fill them"),
@@ -294,6 +293,7 @@ def check(name, entry, rows, outcome):
 @pytest.mark.parametrize("name", ROWS)
 @pytest.mark.parametrize("entry", FITTING)
 @pytest.mark.filterwarnings("ignore:n_centers=9 is more than the distinct rows allow")
+@pytest.mark.filterwarnings("ignore::modeseek.rounding.RoundingWarning")
 def test_rows_are_fitted_or_refused_in_words(entry, name):
     rows, outcome, _ = ROWS[name]
     check(entry, FITTING[entry], rows, outcome)
@@ -311,6 +311,30 @@ def test_rows_are_asked_about_or_refused_in_words(entry, name):
         return ask(model[estimator], given)
 
     check(entry, entry_point, rows, outcome)
+
+
+#: Rows that are not in memory; what takes them has tests of its own.
+ELSEWHERE = {
+    "on Dask": dask.array.from_array(X, chunks=40),
+    "in chunks": [X[:40], X[40:]],
+}
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "ModeClustering.paths",
+        "GradientFieldDisplay",
+        "AscentDisplay",
+        "ClusterPairsDisplay",
+        "write_report",
+    ],
+)
+def test_what_shows_some_rows_wants_them_as_an_array(entry, name):
+    estimator, ask = ASKING[entry]
+    with pytest.raises(TypeError, match=f"rows are {name}, and .* give those as an"):
+        ask(MODELS[estimator], ELSEWHERE[name])
 
 
 @pytest.mark.parametrize("entry", ASKING)
@@ -368,7 +392,8 @@ def test_weights_are_taken_or_refused_in_words(entry, name):
     weight, outcome = WEIGHTS[name]
     if outcome is RIGHT:
         floats = np.broadcast_to(np.asarray(weight, dtype=np.float64), 90)
-        np.testing.assert_array_equal(WEIGHING[entry](weight), WEIGHING[entry](floats))
+        expected = WEIGHING[entry](floats)
+        np.testing.assert_allclose(WEIGHING[entry](weight), expected, rtol=1e-12)
     else:
         check(entry, WEIGHING[entry], weight, outcome)
 
@@ -380,7 +405,7 @@ NUMBER = Refused(TypeError, "must be a number")
 
 #: What is called, the parameter, its value and the outcome.
 CLUSTERING = [
-    ("ascent", "newton", Refused(ValueError, "ascent must be one of 'fixed_point'")),
+    ("ascent", "newton", Refused(ValueError, "ascent must be one of 'auto'")),
     ("ascent", None, Refused(ValueError, "ascent must be one of")),
     ("prominence", "low", NUMBER),
     ("prominence", -0.1, Refused(ValueError, "finite and at least 0")),

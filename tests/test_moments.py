@@ -5,7 +5,13 @@ import pytest
 
 from modeseek import blocks
 from modeseek.basis import gaussians, inverse_square, squared_distances
-from modeseek.moments import Moments, Problem, compute_moments, task_scales
+from modeseek.moments import (
+    Moments,
+    Problem,
+    compute_moments,
+    task_scales,
+    total_moments,
+)
 
 rng = np.random.default_rng(0)
 Z = rng.standard_normal((60, 3))
@@ -341,3 +347,13 @@ def test_means_of_many_moments_divide_each_by_its_weight():
         total = WEIGHT[judged_by == k].sum()
         np.testing.assert_allclose(G[0, k], moments.G[0, k] / total)
         np.testing.assert_allclose(h[0, k], moments.h[0, k] / total)
+
+
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
+def test_totals_take_the_rows_of_every_fold(weight, widths, shared):
+    w = np.ones(len(Z)) if weight is None else weight
+    total = total_moments(make_problem(shared, weight=weight, fold=judged_by), widths)
+    G, h = printed_moments(range(len(Z)), widths, shared, w)
+    assert_close(total.G, G)
+    assert_close(total.h, h)
+    np.testing.assert_allclose(total.weight, w.sum())

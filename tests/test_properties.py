@@ -20,6 +20,7 @@ from sklearn.metrics.cluster import contingency_matrix
 
 from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering, blocks
 from modeseek.persist import load_model, save_model
+from modeseek.rounding import RoundingWarning
 
 #: Data sets for every property: in make test, and in make soak.
 FEW, MANY = 5, 150
@@ -88,6 +89,7 @@ def fit(model, X, weight=None):
     """Fit a copy; what the model has to say of the data is no matter here."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", RoundingWarning)
         warnings.filterwarnings("ignore", message="The chosen bandwidth")
         return clone(model).fit(X, sample_weight=weight)
 

@@ -9,6 +9,7 @@ from modeseek.ascent import (
     Step,
     _bfgs_update,
     _limited,
+    accelerated,
     climb,
     fixed_point,
     gradient_ascent,
@@ -16,8 +17,10 @@ from modeseek.ascent import (
     length,
     quasi_newton,
 )
+from modeseek.basins import certain_basins
 from modeseek.field import KernelField, PotentialField, SeparateField
 from modeseek.modes import (
+    AT_MODE,
     Polished,
     _improves,
     _look,
@@ -100,6 +103,51 @@ def quasi_newton_of_row(field, z, here, memory):
     return move, (inverse, u, g)
 
 
+def accelerated_of_row(field, z, here, memory):
+    n_steps, trust, expected, before, foretold, *plain = memory
+    move, after = fixed_point_of_row(field, z, here, plain)
+    if here["value"] is None:
+        return move, (n_steps, trust, expected, before, foretold, *after)
+    g = here["factor"] * here["pull"] / field.widths
+    change = 1.0
+    if norm((z - expected) / field.widths) > 1e-9:
+        change = 0.25  # it was refused
+    elif foretold is not None:
+        error = max(norm(g - foretold) / max(norm(before), 1e-300), 1e-9)
+        change = min(max(np.sqrt(0.1 / error), 0.25), 2.0)
+    trust = min(max(trust * change, 0.01), 0.25)
+    n_steps, foretold = n_steps + 1, None
+    patient = n_steps > 4 * (1 + len(z))
+    heavy = (here["mass"] > 0).all() and here["nearest"] <= 6.0
+    if norm(move / field.widths) <= 0.05 and heavy and patient:
+        move, foretold = parabola_of_row(field, z, here, g, trust)
+    end = z + limited(field, here, move)
+    return move, (n_steps, trust, end, g, foretold, *after)
+
+
+def parabola_of_row(field, z, here, g, trust):
+    """The path (exp(tH) - 1) H^-1 g where the mass is one, up to the trusted length."""
+    widths = np.where(np.isfinite(field.widths), field.widths, 0.0)
+    root = np.sqrt(np.broadcast_to(here["factor"] * here["mass"], z.shape))
+    H = field.jacobian(z[None])[0] * np.outer(widths, widths) / np.outer(root, root)
+    values, V = np.linalg.eigh(H)
+    values[np.abs(values) < 1e-12] = 1e-12
+
+    def follow(log_t):
+        grown = np.expm1(np.minimum(values * np.exp(log_t), 50.0)) / values
+        return V @ (grown * (V.T @ (g / root)))
+
+    low, high = np.log(0.1), np.log(1e7)
+    for _ in range(10):
+        middle = 0.5 * (low + high)
+        if norm(follow(middle) / root) > trust:
+            high = middle
+        else:
+            low = middle
+    path = follow(low)
+    return path / root * widths, g + root * (H @ path)
+
+
 def bfgs_of_row(H, s, y):
     """The textbook's: H+ y = s, and what is known across y stays."""
     if s @ y <= 1e-10 * norm(s) * norm(y) or norm(s) * norm(y) <= 1e-30:
@@ -113,6 +161,8 @@ def bfgs_of_row(H, s, y):
 def start_of_row(name, field, z, here):
     if name == "fixed_point":
         return 1.0, z, np.zeros_like(z)
+    if name == "accelerated":
+        return 0, 0.05, z, None, None, 1.0, z, np.zeros_like(z)
     first = np.where(here["mass"] > 0, here["factor"] * here["mass"], here["bound"])
     first = np.maximum(np.broadcast_to(first, z.shape), 1e-9)
     g = here["factor"] * here["pull"] / field.widths
@@ -121,6 +171,7 @@ def start_of_row(name, field, z, here):
 
 STEPS = {
     "fixed_point": (fixed_point, fixed_point_of_row),
+    "accelerated": (accelerated, accelerated_of_row),
     "quasi_newton": (quasi_newton, quasi_newton_of_row),
 }
 
@@ -235,6 +286,35 @@ def test_rows_of_negative_mass_are_counted_one_by_one():
         separate, np.array([[0.1, 0.0], [3.9, 0.0]]), fixed_point(), tol=0.0, max_iter=1
     )
     assert end.guarded.tolist() == [False, True]
+
+
+def test_a_bold_step_tries_the_fixed_point_before_the_safe_step():
+    Z, downhill = np.array([[0.2, 0.0], [0.2, 0.0]]), [[0.2, 0.0], [-0.1, 0.0]]
+    C = np.array([[0.0, 0.0], [9.0, 0.0]])
+    field = PotentialField(C, np.ones(2), np.array([1.0, -1.0]), np.zeros(2))
+    bold = proposing(downhill)._replace(bold=True)
+    end = climb(field, Z, bold, tol=0.0, max_iter=1)
+    here = field.evaluate(Z)
+    np.testing.assert_allclose(end.points[0], (Z + here.fixed_point_step())[0])
+    np.testing.assert_allclose(end.points[1], [0.1, 0.0])
+    assert end.guarded.tolist() == [False, False]
+    timid = climb(field, Z, proposing(downhill), tol=0.0, max_iter=1)
+    np.testing.assert_allclose(timid.points[0], (Z + here.safe_step())[0])
+
+
+def test_rows_whose_mode_is_certain_stop():
+    Z = np.array([[1.0, 0.0], [2.0, 0.0]])
+    moves = [[-0.1, 0.0], [-0.1, 0.0]]
+    end = climb(
+        BELL,
+        Z,
+        proposing(moves),
+        tol=1e-9,
+        max_iter=5,
+        certain=lambda A: A[:, 0] < 1.75,
+    )
+    assert end.n_iter.tolist() == [1, 3]
+    assert end.converged.all()
 
 
 def test_rows_stop_one_by_one_and_are_counted():
@@ -481,3 +561,27 @@ def test_every_end_gets_its_mode_however_it_was_lost():
     # Only the saddle and the plateau had to be pushed.
     np.testing.assert_allclose(np.abs(pushed[0]), [[0.1, 0.0], [1.5, 0.0]], atol=1e-6)
     assert len(pushed) == 1
+
+
+def test_modes_of_narrow_bells_are_found_from_the_middle_of_their_ends():
+    C = np.array([[0.0, 0.0], [1.0, 1.0]])
+    field = PotentialField(C, np.full(2, 0.01), np.ones(2), np.zeros(2))
+    modes = find_modes(field, np.array([[0.001, 0.0], [1.0, 1.001], [1.0, 0.999]]))
+    assert len(modes) == 2
+    np.testing.assert_allclose(np.sort(modes[:, 0]), [0.0, 1.0], atol=1e-8)
+
+
+def test_an_end_in_a_certain_basin_is_not_followed():
+    modes = find_modes(PAIR, np.array([[-1.45, 0.0], [1.45, 0.0]]))
+    basins = certain_basins(PAIR, modes)
+    away = 0.9 * basins.radii / basins.scales[:, 1]
+    assert (away > AT_MODE).all()
+    ends = modes + away[:, None] * [0.0, 1.0]
+    far = np.array([[0.2, 0.0]])  # in no certain basin: polished to its own mode
+    found = assign_modes(PAIR, np.concatenate([ends, far]), modes, no_climb, basins)
+    right = int(np.argmax(modes[:, 0]))
+    assert found.tolist() == [0, 1, right]
+
+
+def no_climb(Z):
+    pytest.fail("nothing had to be pushed")

@@ -51,9 +51,6 @@ TESTS = tuple(
         "modes",
         "steps",
         "field",
-        "tree",
-        "cluster",
-        "gradient",
     )
 )
 

@@ -23,6 +23,7 @@ from modeseek.canvas import (
     shades,
 )
 from modeseek.cluster import ModeClustering
+from modeseek.containers import check_in_memory
 from modeseek.drawing import (
     name_features,
     principal_axes,
@@ -40,6 +41,9 @@ DEPTH = 6.0
 
 #: Features that pair plots show unless told, and letters of a name beside them.
 MOST_PAIRED, NAME_LENGTH = 5, 18
+
+#: Why rows in chunks or on Dask are refused.
+SOME_ROWS = "a picture is of some of them: give those as an array."
 
 #: Outlines of histograms, for print in grey.
 LINES = ("-", "--", ":", "-.")
@@ -162,6 +166,7 @@ class GradientFieldDisplay(Display):
         """
         check_is_fitted(estimator)
         check_integer("grid_resolution", grid_resolution, least=2)
+        check_in_memory(X, SOME_ROWS)
         rows = np.asarray(check_rows(estimator, X, reset=False), dtype=np.float64)
         d = rows.shape[1]
         names = name_features(estimator, d, feature_names)
@@ -344,6 +349,7 @@ def _labelled(
     """Some rows of X, and their clusters."""
     check_is_fitted(model)
     check_integer("max_rows", max_rows, least=1)
+    check_in_memory(X, SOME_ROWS)
     rows = np.asarray(check_rows(model, X, reset=False), dtype=np.float64)
     labels = model.predict(X)
     shown = thin(labels, max_rows, generator(random_state), least=10)

@@ -26,6 +26,7 @@ from scipy.sparse import csr_array
 from sklearn.utils.validation import check_is_fitted
 
 from modeseek.cluster import ModeClustering
+from modeseek.containers import check_in_memory
 from modeseek.drawing import (
     COLORS,
     SYMBOLS,
@@ -136,6 +137,7 @@ def write_report(
     """
     check_is_fitted(model)
     check_integer("max_rows", max_rows, least=1)
+    check_in_memory(X, "a page is of some of them: give those as an array.")
     rows = check_rows(model, X, reset=False)
     mode_of_row = _check_modes(model, X, len(rows), modes)
     names = name_features(model, rows.shape[1], feature_names)
