@@ -585,3 +585,24 @@ def test_an_end_in_a_certain_basin_is_not_followed():
 
 def no_climb(Z):
     pytest.fail("nothing had to be pushed")
+
+
+def test_ends_on_both_sides_of_a_cell_are_one_mode():
+    ends = np.array([[-0.02, 0.0], [0.02, 0.0]])
+    assert len(find_modes(BELL, ends)) == 1
+
+
+@pytest.mark.parametrize("size", [1e-8, 1e-4, 1e4, 1e8])
+def test_polishing_does_not_depend_on_the_size_of_the_coefficients(size):
+    points = np.array([[1.4, 0.1], [0.0, 0.0], [0.0, 60.0]])
+    found = polish(PAIR._replace(theta=size * PAIR.theta), points)
+    expected = polish(PAIR, points)
+    np.testing.assert_array_equal(found.is_mode, expected.is_mode)
+    np.testing.assert_array_equal(found.is_flat, expected.is_flat)
+    np.testing.assert_allclose(found.points[:2], expected.points[:2], atol=1e-9)
+
+
+def test_only_steps_that_leap_are_bold():
+    assert accelerated().bold
+    assert not fixed_point().bold
+    assert not quasi_newton().bold
