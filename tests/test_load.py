@@ -9,6 +9,7 @@ import resource
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -119,16 +120,18 @@ def test_eight_threads_may_fit_at_once():
 # --- disks -------------------------------------------------------------------------
 
 
-@pytest.fixture
+@contextmanager
 def tiny_files():
-    """No file may grow beyond a few bytes, as on a disk that is full."""
+    """No file may grow beyond a few bytes, as on a disk that is full.
+
+    Only for what is tested: what pytest prints may go to a file too.
+    """
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-
-    def limit():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (512, limits[1]))
-
-    yield limit
-    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (512, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 @pytest.fixture
@@ -160,12 +163,12 @@ WRITERS = {
 
 @pytest.mark.parametrize("name", WRITERS)
 @pytest.mark.parametrize("old", [None, "old"])
-def test_a_full_disk_is_an_error_that_names_the_file(tmp_path, tiny_files, name, old):
+def test_a_full_disk_is_an_error_that_names_the_file(tmp_path, name, old):
     place = tmp_path / "new.file"
     if old is not None:
         place.write_text(old)
-    tiny_files()
-    with pytest.raises(OSError, match=r"File too large.*new\.file"):
+    too_large = pytest.raises(OSError, match=r"File too large.*new\.file")
+    with too_large, tiny_files():
         WRITERS[name](place)
     left = {path.name: path.read_text() for path in tmp_path.iterdir()}
     assert left == ({} if old is None else {"new.file": old})
@@ -200,9 +203,10 @@ def files(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_on_a_full_disk_ends_in_a_line(files, tiny_files, capsys, name):
-    tiny_files()
-    assert run(COMMANDS[name]) == BAD_DATA
+def test_a_command_on_a_full_disk_ends_in_a_line(files, capsys, name):
+    with tiny_files():
+        code = run(COMMANDS[name])
+    assert code == BAD_DATA
     err = capsys.readouterr().err.splitlines()
     assert err[-1].startswith("modeseek: "), err
     assert "File too large" in err[-1], err
