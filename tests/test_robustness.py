@@ -9,7 +9,12 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
+from modeseek import (
+    KernelDensityGradient,
+    LogDensityGradient,
+    ModeClustering,
+    RoundingWarning,
+)
 
 ESTIMATORS = {
     "default": None,
@@ -17,12 +22,13 @@ ESTIMATORS = {
     "separate": LogDensityGradient(10, coefficients="separate"),
 }
 
-ASCENTS = ("fixed_point", "fixed_point", "gradient", "quasi_newton")
+ASCENTS = ("auto", "rows", "fixed_point", "gradient", "quasi_newton")
 
 #: What modeseek may say about such data; anything else is an error.
 DOCUMENTED = (
     (ConvergenceWarning, r"\d+ of \d+ rows were still moving"),
     (UserWarning, "The chosen (bandwidth|alpha) is the first or last"),
+    (RoundingWarning, r"\d+ features? ha(s|ve) few distinct values"),
     (UserWarning, r"n_centers=\d+ is more than the distinct rows allow"),
 )
 

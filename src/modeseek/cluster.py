@@ -223,8 +223,10 @@ class ModeClustering(Answers, ClusterMixin, BaseEstimator):
             modes = self._climb_field(known)
             self.row_modes_ = self._complete(source, known.sample.row, modes)
         self._store_level()
-        names = getattr(self, "feature_names_in_", None)
-        warn_of_rounding(self._rounding, names, stacklevel=2)
+        # The kernel density estimate chooses its width by likelihood alone.
+        if self.ascent_ == "rows" or isinstance(self.estimator_, LogDensityGradient):
+            names = getattr(self, "feature_names_in_", None)
+            warn_of_rounding(self._rounding, names, stacklevel=2)
         return self
 
     def _fit_estimator(self, source: Rows) -> Survey:
