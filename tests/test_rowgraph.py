@@ -9,6 +9,7 @@ from sklearn.datasets import make_blobs, make_circles
 from sklearn.metrics import adjusted_rand_score
 
 from modeseek import ModeClustering
+from modeseek.datasets import three_gaussians
 from modeseek.rowgraph import (
     BUMP,
     EDGE_NEIGHBORS,
@@ -234,6 +235,19 @@ def test_a_uniform_cube_is_one_cluster(d):
     assert model.n_clusters_ == 1
 
 
+def test_a_field_that_ripples_is_followed_on_trial_only():
+    # In a cube of five features a Gaussian explains about half of the gradient.
+    X = np.random.default_rng(0).uniform(size=(500, 5))
+    model = ModeClustering().fit(X)
+    assert 0.3 < model.estimator_.gaussian_share_ < 0.65
+    assert model.ascent_ == "rows"
+    X, _ = three_gaussians(4).sample(1000, random_state=0)
+    model = ModeClustering().fit(X)
+    assert 0.3 < model.estimator_.gaussian_share_ < 0.65
+    assert model.ascent_ == "fixed_point"
+    assert model.n_clusters_ == 3
+
+
 def test_where_there_are_more_rows_than_nodes_all_are_labelled_alike(monkeypatch):
     X, y = make_blobs(2000, centers=4, random_state=3)
     monkeypatch.setattr("modeseek.cluster.MOST_NODES", 500)
@@ -248,8 +262,7 @@ def test_where_there_are_more_rows_than_nodes_all_are_labelled_alike(monkeypatch
 
 def test_answers_about_rows_agree_with_the_labels():
     X, _ = make_blobs(400, centers=3, random_state=0)
-    model = ModeClustering().fit(X)
-    assert model.ascent_ == "rows"
+    model = ModeClustering(ascent="rows").fit(X)
     np.testing.assert_array_equal(model.predict(X), model.labels_)
     np.testing.assert_array_equal(model.membership(X).argmax(axis=1), model.labels_)
     score = model.outlier_score(X)

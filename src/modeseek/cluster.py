@@ -26,6 +26,7 @@ from modeseek.field import Field
 from modeseek.frame import Floats
 from modeseek.gradient import LogDensityGradient
 from modeseek.level import merges_on_field, merges_on_rows
+from modeseek.model import GAUSSIAN_SHARE
 from modeseek.modes import find_modes
 from modeseek.rounding import find_rounding, grain_of, warn_of_rounding
 from modeseek.rowgraph import (
@@ -51,9 +52,13 @@ ASCENTS = ("auto", "rows", "fixed_point", "gradient", "quasi_newton", "blurring"
 #: Rows among which passes between modes are sought.
 TREE_ROWS = 3000
 
-#: ascent="auto" follows the gradient where a Gaussian explains this share of it: below
-#: about five dimensions, or with clusters far apart, the graph of rows sees more.
+#: ascent="auto" follows the gradient where a Gaussian explains this share of it. Where
+#: it explains less, but enough to be the model's base, it follows it on trial.
 MOSTLY_GAUSSIAN = 0.65
+
+#: The trial fails where more than one of the modes, and more than this share of them,
+#: is merged into another.
+MOST_CHANCE = 0.25
 
 #: Share of rows that may fail to converge without a warning: their modes are found
 #: by polishing.
@@ -216,12 +221,17 @@ class ModeClustering(Answers, ClusterMixin, BaseEstimator):
         self._graph = None
         self._blurred = []
         self._say(f"climbing from {known.summary.n_rows} rows ({self.ascent_})")
+        if self.ascent_ != "rows":
+            modes = self._climb_field(known)
+            if self._is_doubtful():
+                self.ascent_ = "rows"
+                self._say("the gradient has modes of chance: from row to row")
         if self.ascent_ == "rows":
             self._climb_rows(known.sample)
             self.row_modes_ = self._ask_source(source, Answers._modes_of)
         else:
-            modes = self._climb_field(known)
             self.row_modes_ = self._complete(source, known.sample.row, modes)
+            self._warn_of_moving_rows(len(known.sample.X))
         self._store_level()
         # The kernel density estimate chooses its width by likelihood alone.
         if self.ascent_ == "rows" or isinstance(self.estimator_, LogDensityGradient):
@@ -256,9 +266,25 @@ class ModeClustering(Answers, ClusterMixin, BaseEstimator):
         if estimator.basis == "common":
             return "quasi_newton"
         chosen = is_word(estimator.bandwidth, "auto")
-        if chosen and estimator.gaussian_share_ < MOSTLY_GAUSSIAN:
+        if chosen and estimator.gaussian_share_ < GAUSSIAN_SHARE:
             return "rows"
         return "fixed_point"
+
+    def _is_doubtful(self) -> bool:
+        """Whether the gradient was followed on trial, to many modes of chance.
+
+        A field that is far from Gaussian may ripple: then many of its modes are no
+        clusters, and the graph of rows sees more.
+        """
+        estimator = self.estimator_
+        on_trial = (
+            self.ascent == "auto"
+            and isinstance(estimator, LogDensityGradient)
+            and is_word(estimator.bandwidth, "auto")
+            and estimator.gaussian_share_ < MOSTLY_GAUSSIAN
+        )
+        n_chance = int(self._merges_to_make().sum())
+        return on_trial and n_chance > max(1.0, MOST_CHANCE * len(self.modes_))
 
     def _climb_rows(self, sample: Sample) -> None:
         """Find modes and their tree on the graph of rows."""
@@ -360,14 +386,15 @@ class ModeClustering(Answers, ClusterMixin, BaseEstimator):
         self.n_iter_ = int(arrived.n_iter.max())
         self.n_unconverged_ = int((~arrived.converged).sum())
         self.n_guarded_ = int(arrived.guarded.sum())
-        n = len(arrived.points)
+
+    def _warn_of_moving_rows(self, n: int) -> None:
         if self.n_unconverged_ > TOLERATED * n:
             warnings.warn(
                 f"{self.n_unconverged_} of {n} rows were still moving after "
                 f"max_iter={self.max_iter} steps and {self.n_guarded_} needed the safe "
                 "step; each got the mode it is nearest to. Raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
 
     def _store_modes(
