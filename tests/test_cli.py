@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from importlib.util import find_spec
 
 import numpy as np
@@ -381,10 +382,8 @@ def test_a_model_without_the_columns_of_a_table_is_refused(rows, tmp_path, capsy
 
 def test_warnings_are_one_line(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(
-        "modeseek.cluster.ModeClustering._store_climb",
-        lambda self, arrived: __import__("warnings").warn(
-            "still\nmoving", stacklevel=2
-        ),
+        "modeseek.cluster.ModeClustering._warn_of_moving_rows",
+        lambda self, n: warnings.warn("still\nmoving", stacklevel=2),
     )
     path = write_csv(tmp_path / "rows.csv")
     assert run(["cluster", str(path), "-q", "--raw"]) == 0
