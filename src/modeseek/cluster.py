@@ -28,7 +28,7 @@ from modeseek.gradient import LogDensityGradient
 from modeseek.level import merges_on_field, merges_on_rows
 from modeseek.model import GAUSSIAN_SHARE
 from modeseek.modes import find_modes
-from modeseek.rounding import find_rounding, grain_of, warn_of_rounding
+from modeseek.rounding import Rounding, grain_of, warn_of_rounding
 from modeseek.rowgraph import (
     MOST_NODES,
     build_graph,
@@ -168,6 +168,7 @@ class ModeClustering(Answers, ClusterMixin, BaseEstimator):
     n_iter_: int
     n_unconverged_: int
     n_guarded_: int
+    _rounding: Rounding
 
     def __init__(
         self,
@@ -215,8 +216,7 @@ class ModeClustering(Answers, ClusterMixin, BaseEstimator):
         source = open_rows(self, X, sample_weight, self.n_jobs, reset=True)
         with source.session():
             known = self._fit_estimator(source)
-        sample = known.sample
-        self._rounding = find_rounding(sample.X[sample.ranking.first])
+        self._rounding = known.rounding
         self.ascent_ = self._choose_ascent()
         self._graph = None
         self._blurred = []
@@ -265,10 +265,19 @@ class ModeClustering(Answers, ClusterMixin, BaseEstimator):
             return "fixed_point"
         if estimator.basis == "common":
             return "quasi_newton"
-        chosen = is_word(estimator.bandwidth, "auto")
-        if chosen and estimator.gaussian_share_ < GAUSSIAN_SHARE:
-            return "rows"
-        return "fixed_point"
+        return "rows" if self._gaussian_share() < GAUSSIAN_SHARE else "fixed_point"
+
+    def _gaussian_share(self) -> float:
+        """Share of the gradient that a Gaussian explains; 1 if all else was given."""
+        estimator = self.estimator_
+        if (
+            self.ascent == "auto"
+            and isinstance(estimator, LogDensityGradient)
+            and is_word(estimator.bandwidth, "auto")
+            and np.isfinite(estimator.gaussian_share_)
+        ):
+            return estimator.gaussian_share_
+        return 1.0
 
     def _is_doubtful(self) -> bool:
         """Whether the gradient was followed on trial, to many modes of chance.
@@ -276,15 +285,10 @@ class ModeClustering(Answers, ClusterMixin, BaseEstimator):
         A field that is far from Gaussian may ripple: then many of its modes are no
         clusters, and the graph of rows sees more.
         """
-        estimator = self.estimator_
-        on_trial = (
-            self.ascent == "auto"
-            and isinstance(estimator, LogDensityGradient)
-            and is_word(estimator.bandwidth, "auto")
-            and estimator.gaussian_share_ < MOSTLY_GAUSSIAN
-        )
+        if self._gaussian_share() >= MOSTLY_GAUSSIAN:
+            return False
         n_chance = int(self._merges_to_make().sum())
-        return on_trial and n_chance > max(1.0, MOST_CHANCE * len(self.modes_))
+        return n_chance > max(1.0, MOST_CHANCE * len(self.modes_))
 
     def _climb_rows(self, sample: Sample) -> None:
         """Find modes and their tree on the graph of rows."""

@@ -42,7 +42,7 @@ from modeseek.model import (
 )
 from modeseek.moments import Moments, Problem, make_plan, sum_moments, task_scales
 from modeseek.penalties import PENALTIES, Penalty, l1_paths, response
-from modeseek.rounding import Rounding, find_rounding, warn_of_rounding
+from modeseek.rounding import Rounding, warn_of_rounding
 from modeseek.sampling import (
     Integers,
     Sample,
@@ -105,6 +105,15 @@ def _adds_up(estimator: LogDensityGradient) -> bool:
 
 def _has_path(estimator: LogDensityGradient) -> bool:
     return is_word(estimator.penalty, "l1") and not estimator.positive
+
+
+def _check_same_rows(weight: float, before: float) -> None:
+    """Refuse rows that were others in the last pass than in the first."""
+    if not np.isclose(weight, before, rtol=1e-9):
+        raise ValueError(
+            "The rows of X changed from one pass over them to the next: their "
+            f"weight was {before:g} and then {weight:g}."
+        )
 
 
 class LogDensityGradient(GradientEstimator):
@@ -332,7 +341,7 @@ class LogDensityGradient(GradientEstimator):
 
     def _fit(self, known: Survey) -> Self:
         """Fit to surveyed rows."""
-        source, summary, sample = known
+        source, summary, sample, self._rounding = known
         self.n_features_in_ = d = sample.X.shape[1]
         choice = self._choice(d)
         bandwidth, lams = self._check_grid(d, choice)
@@ -354,7 +363,6 @@ class LogDensityGradient(GradientEstimator):
         check_range(frame, summary.low, summary.high)
         if self._standardizes():
             frame = summary.frame()
-        self._rounding = find_rounding(sample.X[sample.ranking.first])
         pilot_rows = frame.enter(sample.X[pilot])
         typical = np.where(summary.constant, np.inf, typical_distance(pilot_rows))
         problem = Problem(
@@ -383,11 +391,7 @@ class LogDensityGradient(GradientEstimator):
                 bandwidth = np.where(summary.constant, np.inf, bandwidth / frame.unit)
                 check_widths_match(bandwidth, pilot_rows)
             model = fit_choice(problem, choice, lams, typical, bandwidth, ALPHAS)
-        if not np.isclose(model.moments.weight, summary.weight, rtol=1e-9):
-            raise ValueError(
-                "The rows of X changed from one pass over them to the next: their "
-                f"weight was {summary.weight:g} and then {model.moments.weight:g}."
-            )
+        _check_same_rows(float(model.moments.weight), summary.weight)
         self._store(model, frame, problem)
         self.gaussian_share_ = float("nan")
         if self._standardizes() and choice.is_plain():

@@ -115,9 +115,11 @@ def find_rounding(X: NDArray[np.floating]) -> Rounding:
     for j in range(d):
         values = np.unique(X[:, j]).astype(np.float64)
         gaps = np.diff(values)
-        gaps = gaps[gaps > ARITHMETIC * np.abs(values).max()]
+        largest = np.abs(values).max()
+        gaps = gaps[gaps > ARITHMETIC * largest]
         n_values[j] = len(gaps) + 1
         if gaps.size and n >= max(FEWEST_ROWS, ROWS_PER_VALUE * n_values[j]):
             # A value that hardly ever occurs is many deviations away: no rounding.
-            step[j] = min(gaps.min(), X[:, j].std())
+            deviation = largest * (X[:, j] / largest).std()  # squares may overflow
+            step[j] = min(gaps.min(), deviation)
     return Rounding(step, n_values)

@@ -32,7 +32,13 @@ from modeseek.frame import Floats
 from modeseek.neighbors import TREE_FEATURES, Search
 from modeseek.sampling import Integers
 from modeseek.soft import OWN_ADVANTAGE
-from modeseek.tree import MergeTree, Pass, best_of_pairs, merge_down
+from modeseek.tree import (
+    MergeTree,
+    Pass,
+    best_of_pairs,
+    merge_down,
+    neighbor_pairs,
+)
 
 #: Nodes at most: they are drawn where there are more distinct rows.
 MOST_NODES = 5000
@@ -107,7 +113,7 @@ def build_graph(
     k = min(HEIGHT_NEIGHBORS, max(1, m // 4))
     log_radius = _log_radius(near, counts / counts.mean(), k)
     height = -dimension * log_radius
-    edges = _connect(nodes, _edges(near.node[:, :EDGE_NEIGHBORS]))
+    edges = _connect(nodes, neighbor_pairs(near.node[:, :EDGE_NEIGHBORS]))
     middle = 0.5 * (nodes[edges[:, 0]] + nodes[edges[:, 1]])
     ridge = _edge_heights(search, near, edges, middle, height, dimension)
     uphill = _ways_up(height, edges, ridge)
@@ -147,13 +153,6 @@ def _log_radius(near: _Neighbors, counts: Floats, k: int) -> Floats:
     window = np.minimum(reached, last) - np.maximum(reached - copies, first)
     window = np.maximum(window, 0.0)
     return np.asarray((window * np.log(r)).sum(axis=1) / window.sum(axis=1))
-
-
-def _edges(neighbor: Integers) -> Integers:
-    """Distinct pairs (low, high) of nodes and their neighbours."""
-    rows = np.repeat(np.arange(len(neighbor)), neighbor.shape[1])
-    pairs = np.sort(np.column_stack([rows, neighbor.ravel()]))
-    return np.unique(pairs[pairs[:, 0] < pairs[:, 1]], axis=0)
 
 
 def _connect(nodes: Floats, edges: Integers) -> Integers:

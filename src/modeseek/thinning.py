@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from modeseek.blocks import chunk_slices
 from modeseek.frame import Floats
+from modeseek.rounding import Rounding, find_rounding
 from modeseek.sampling import (
     Integers,
     Place,
@@ -91,6 +92,7 @@ class Survey(NamedTuple):
     source: Source
     summary: Summary
     sample: Sample  # its ``row`` is empty where rows were taken from among others
+    rounding: Rounding
 
 
 def survey(source: Source, *, whole: bool, n_jobs: int | None) -> Survey:
@@ -111,11 +113,16 @@ def survey(source: Source, *, whole: bool, n_jobs: int | None) -> Survey:
     few = whole or summary.n_rows <= SAMPLE_ROWS
     if few and isinstance(source, ArrayRows):
         sample = take_sample(source.X, source.weight, n_jobs)
-        return Survey(source, summary, sample)
+        return _complete(source, summary, sample)
     sample = take_sample(*(gather(source) if few else thin(source, summary)), n_jobs)
     nowhere = np.empty(0, dtype=np.intp)
     sample = sample._replace(row=nowhere, constant=summary.constant)
-    return Survey(source, summary, sample)
+    return _complete(source, summary, sample)
+
+
+def _complete(source: Source, summary: Summary, sample: Sample) -> Survey:
+    rounding = find_rounding(sample.X[sample.ranking.first])
+    return Survey(source, summary, sample, rounding)
 
 
 def thin(source: Source, summary: Summary, *, most: int | None = None) -> Block:

@@ -199,17 +199,26 @@ def _graph(
     U = nodes / field.widths
     near = min(GRAPH_NEIGHBORS + 1, len(nodes))
     _, neighbor = KDTree(U).query(U, k=near)
-    edges = _pairs(np.asarray(neighbor).reshape(len(nodes), near))
+    edges = neighbor_pairs(np.asarray(neighbor).reshape(len(nodes), near))
     near = min(LINE_NEIGHBORS + 1, k)
     _, neighbor = KDTree(U[:k]).query(U[:k], k=near)
-    lines = _pairs(np.asarray(neighbor).reshape(k, near))
+    lines = neighbor_pairs(np.asarray(neighbor).reshape(k, near))
     # A chain through all modes keeps the graph in one piece.
     chain = np.column_stack([np.arange(k - 1), np.arange(1, k)])
     return edges, np.unique(np.concatenate([lines, chain]), axis=0)
 
 
-def _pairs(neighbor: Integers) -> Integers:
-    """Distinct pairs (low, high) of a table of neighbours."""
+def neighbor_pairs(neighbor: Integers) -> Integers:
+    """Distinct pairs (low, high) of a table of neighbours.
+
+    Parameters
+    ----------
+    neighbor : ndarray of shape (m, q)
+
+    Returns
+    -------
+    ndarray of shape (e, 2)
+    """
     rows = np.repeat(np.arange(len(neighbor)), neighbor.shape[1])
     pairs = np.sort(np.column_stack([rows, neighbor.ravel()]), axis=1)
     return np.unique(pairs[pairs[:, 0] < pairs[:, 1]], axis=0)
