@@ -7,6 +7,7 @@ from modeseek import LogDensityGradient
 from modeseek.datasets import three_gaussians
 from modeseek.moments import Problem, compute_moments, task_scales
 from modeseek.penalties import solve
+from modeseek.settings import read_choice
 
 X = three_gaussians(3).sample(900, random_state=0)[0]
 WEIGHT = np.random.default_rng(0).uniform(0.5, 3.0, len(X))
@@ -51,7 +52,7 @@ def test_moments_are_those_of_one_pass_over_all_rows(kind, weight):
     for added, summed in zip(model.moments_.arrays(), whole.arrays(), strict=True):
         scale = np.abs(summed).max()
         np.testing.assert_allclose(added, summed, rtol=1e-10, atol=1e-10 * scale)
-    choice = first._choice(X.shape[1])
+    choice = read_choice(first, X.shape[1])
     scales = task_scales(widths, problem.shared, problem.common)
     lam = first._penalty_chosen(choice)
     theta = solve(whole, scales, lam, choice.penalty)[:, model.kept_]

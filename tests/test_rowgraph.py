@@ -10,11 +10,10 @@ from sklearn.metrics import adjusted_rand_score
 
 from modeseek import ModeClustering
 from modeseek.datasets import three_gaussians
+from modeseek.rowedges import EDGE_NEIGHBORS, MIDWAY_NEIGHBOR
 from modeseek.rowgraph import (
     BUMP,
-    EDGE_NEIGHBORS,
     HEIGHT_NEIGHBORS,
-    MIDWAY_NEIGHBOR,
     build_graph,
     nearest_nodes,
     row_heights,

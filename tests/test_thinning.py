@@ -6,10 +6,10 @@ from sklearn.datasets import make_blobs
 
 from modeseek import LogDensityGradient, thinning
 from modeseek.datasets import three_gaussians
-from modeseek.gradient import ALPHAS
 from modeseek.moments import Problem
 from modeseek.sampling import rank_rows
 from modeseek.selection import search_default
+from modeseek.settings import ALPHAS
 from modeseek.source import ArrayRows, Block, ChunkRows
 from modeseek.summary import summarize
 from modeseek.thinning import PLACES, survey, thin

@@ -67,9 +67,9 @@ def exponents(Z: Floats, C: Floats, weights: Floats) -> Floats:
 def gaussians(D: Floats, scales: Floats) -> Iterator[Floats]:
     """Yield ``exp(-D / (2 s^2))`` for descending scales.
 
-    Where a squared scale is half of the one before, the values are squared instead
-    of computed: the exponential is most of the cost of a width. The array yielded
-    is overwritten by the next one.
+    Where a squared scale is half or a quarter of the one before, the values are squared
+    instead of computed: the exponential is most of the cost of a width. The array
+    yielded is overwritten by the next one.
 
     Parameters
     ----------
@@ -84,13 +84,18 @@ def gaussians(D: Floats, scales: Floats) -> Iterator[Floats]:
     P = np.empty_like(D)
     previous = np.inf
     for scale in scales:
-        if abs(previous**2 - 2.0 * scale**2) <= 1e-12 * scale**2:
+        squarings = [k for k in (1, 2) if _is_close(previous**2, 2.0**k * scale**2)]
+        for _ in range(squarings[0] if squarings else 0):
             np.multiply(P, P, out=P)
-        else:
+        if not squarings:
             np.multiply(D, -0.5 / scale**2, out=P)
             np.exp(P, out=P)
         yield P
         previous = scale
+
+
+def _is_close(one: float, other: float) -> bool:
+    return abs(one - other) <= 1e-12 * other
 
 
 def inverse_square(widths: Floats) -> Floats:

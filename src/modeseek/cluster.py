@@ -35,8 +35,9 @@ from modeseek.rowgraph import (
     steps_up,
 )
 from modeseek.sampling import Integers, Sample, draw_centers, generator
+from modeseek.settings import needs_all_rows
 from modeseek.source import ArrayRows
-from modeseek.thinning import Survey, survey
+from modeseek.thinning import Survey, few_of, survey
 from modeseek.tree import build_tree
 from modeseek.uncertainty import standard_errors
 from modeseek.validation import (
@@ -51,6 +52,9 @@ ASCENTS = ("auto", "rows", "fixed_point", "gradient", "quasi_newton", "blurring"
 
 #: Rows among which passes between modes are sought.
 TREE_ROWS = 3000
+
+#: Rows that are enough to see that a Gaussian explains little of the gradient.
+SCOUTS = 4096
 
 #: ascent="auto" follows the gradient where a Gaussian explains this share of it. Where
 #: it explains less, but enough to be the model's base, it follows it on trial.
@@ -130,7 +134,8 @@ class ModeClustering(Answers, ClusterMixin, BaseEstimator):
     merge_tree_ : MergeTree
         How modes merge, with the prominence of each merge and its standard error.
     estimator_ : LogDensityGradient or KernelDensityGradient
-        The fitted gradient.
+        The fitted gradient. Where rows climb from row to row by default, it only
+        decided that, and is fitted to 4,096 of the rows if there are more.
     feature_relevance_ : ndarray of shape (n_features,)
         Share of each feature in what is not Gaussian about the gradient, see
         :class:`LogDensityGradient`; only with that estimator.
@@ -243,9 +248,11 @@ class ModeClustering(Answers, ClusterMixin, BaseEstimator):
         """Fit the gradient; rows that stand for all."""
         estimator, jobs = self._make_estimator(), self.n_jobs
         if isinstance(estimator, LogDensityGradient) and self.ascent != "blurring":
-            whole = estimator._needs_all(source)
+            whole = needs_all_rows(estimator, source)
             known = survey(source, whole=whole, n_jobs=jobs)
-            self.estimator_ = estimator._fit(known)
+            if not self._scout(estimator, known):
+                estimator._fit(known)
+            self.estimator_ = estimator
             return known
         if not isinstance(source, ArrayRows):
             raise TypeError(
@@ -255,6 +262,16 @@ class ModeClustering(Answers, ClusterMixin, BaseEstimator):
             )
         self.estimator_ = estimator.fit(source.X, sample_weight=source.weight)
         return survey(source, whole=True, n_jobs=jobs)
+
+    def _scout(self, estimator: LogDensityGradient, known: Survey) -> bool:
+        """Fit the gradient to some rows, if they show that none will follow it."""
+        if (
+            self.estimator is not None
+            or self.ascent not in ("auto", "rows")
+            or len(known.sample.ranking.first) <= SCOUTS
+        ):
+            return False
+        return estimator._scout(few_of(known, SCOUTS, self.n_jobs))
 
     def _choose_ascent(self) -> str:
         """What ``ascent="auto"`` means for the fitted estimator."""

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from modeseek.choices import (
-    BASES,
-    COEFFICIENTS,
-    SIMILARITIES,
-    Choice,
-    check_loss_is_defined,
-    make_choice,
-)
+from modeseek.choices import Choice
 from modeseek.containers import open_rows
 from modeseek.estimator import GradientEstimator
 from modeseek.field import CommonField, Field, PotentialField, SeparateField, gradient
@@ -30,18 +22,20 @@ from modeseek.frame import (
 )
 from modeseek.losses import LOSSES, Rule, bregman_influence
 from modeseek.model import (
+    GAUSSIAN_SHARE,
     Curved,
     Model,
     chosen_edges,
     coefficients_of,
     fit_auto,
     fit_choice,
+    fit_grid,
     fit_learned,
     gaussian_share,
     tabulate_scores,
 )
 from modeseek.moments import Moments, Problem, make_plan, sum_moments, task_scales
-from modeseek.penalties import PENALTIES, Penalty, l1_paths, response
+from modeseek.penalties import Penalty, l1_paths, response
 from modeseek.rounding import Rounding, warn_of_rounding
 from modeseek.sampling import (
     Integers,
@@ -50,7 +44,17 @@ from modeseek.sampling import (
     generator,
     make_folds,
 )
-from modeseek.source import ArrayRows, FramedRows, Source
+from modeseek.settings import (
+    ALPHAS,
+    AUTO_CENTERS,
+    Grid,
+    count_centers,
+    needs_all_rows,
+    read_choice,
+    read_grid,
+    standardizes,
+)
+from modeseek.source import ArrayRows, FramedRows
 from modeseek.summary import Summary, summarize
 from modeseek.thinning import Survey, survey
 from modeseek.uncertainty import (
@@ -60,34 +64,27 @@ from modeseek.uncertainty import (
     separate_influence,
 )
 from modeseek.validation import (
-    check_alphas,
-    check_choice,
     check_folds,
-    check_gammas,
-    check_integer,
     check_jobs,
     check_range,
-    check_similarity,
-    check_widths,
     check_widths_match,
     check_within_reach,
     is_word,
 )
 
-#: Centres that n_centers="auto" draws at most: the paper's number ...
-AUTO_CENTERS = 100
-
-#: ... and more where widths may be learned: their descent follows the draw less.
-AUTO_CENTERS_LEARNED = 150
-
 #: Rows on which the relevance of features is measured.
 RELEVANCE_ROWS = 2000
 
-#: Default penalties. Below 1e-6 the solution is that of no penalty, to rounding.
-ALPHAS = 10.0 ** np.arange(-6.0, 1.01, 0.5)
 
-#: Default strengths of what ties tasks together; each goes with every other penalty.
-GAMMAS = 10.0 ** np.arange(-3.0, 1.01)
+class _Posed(NamedTuple):
+    """A problem to solve, and what it was made of."""
+
+    problem: Problem
+    frame: Frame
+    typical: Floats  # (d,) typical distance between rows; infinite for constant ones
+    choice: Choice
+    grid: Grid  # widths in the frame
+    rng: np.random.Generator
 
 
 def _has_potential(estimator: LogDensityGradient) -> bool:
@@ -333,7 +330,7 @@ class LogDensityGradient(GradientEstimator):
         """
         source = open_rows(self, X, sample_weight, check_jobs(self.n_jobs), reset=True)
         with source.session():
-            whole = self._needs_all(source)
+            whole = needs_all_rows(self, source)
             self._fit(survey(source, whole=whole, n_jobs=self.n_jobs))
         names = getattr(self, "feature_names_in_", None)
         warn_of_rounding(self._rounding, names, stacklevel=2)
@@ -341,17 +338,47 @@ class LogDensityGradient(GradientEstimator):
 
     def _fit(self, known: Survey) -> Self:
         """Fit to surveyed rows."""
-        source, summary, sample, self._rounding = known
-        self.n_features_in_ = d = sample.X.shape[1]
-        choice = self._choice(d)
-        bandwidth, lams = self._check_grid(d, choice)
-        several = lams is None or len(lams) > 1
-        choosing = bandwidth is None or len(bandwidth) > 1 or several
+        posed = self._pose(known)
+        problem, typical, ranking = posed.problem, posed.typical, known.sample.ranking
+        if is_word(self.bandwidth, "auto") and posed.choice.is_plain():
+            model = fit_auto(problem, ALPHAS, typical, ranking)
+        elif is_word(self.bandwidth, "learned"):
+            model = fit_learned(problem, ALPHAS, typical, ranking)
+        else:
+            widths, lams = posed.grid
+            model = fit_choice(problem, posed.choice, lams, typical, widths, ALPHAS)
+        return self._keep(model, posed, known)
+
+    def _scout(self, known: Survey) -> bool:
+        """Fit coarsely to surveyed rows, unless much of the gradient is Gaussian.
+
+        Fewer centres and widths can only make it look more Gaussian.
+
+        Returns
+        -------
+        bool
+            Whether the fit was made.
+        """
+        posed = self._pose(known, most_centers=AUTO_CENTERS)
+        model = fit_grid(posed.problem, ALPHAS, posed.typical, step=2)
+        if gaussian_share(model, posed.typical) >= GAUSSIAN_SHARE:
+            return False
+        self._keep(model, posed, known)
+        return True
+
+    def _pose(self, known: Survey, most_centers: int | None = None) -> _Posed:
+        """Draw centres and folds, and find the frame."""
+        source, summary, sample, rounding = known
+        d = sample.X.shape[1]
+        choice = read_choice(self, d)
+        grid = read_grid(self, d, choice)
         whole = len(sample.row) > 0
         rng = generator(self.random_state)
 
         n_distinct = len(sample.ranking.first)
-        n_centers = self._count_centers(n_distinct // 2 if choosing else n_distinct)
+        most = n_distinct // 2 if grid.has_choice else n_distinct
+        n_centers = count_centers(self, most, stacklevel=4)
+        n_centers = min(n_centers, most_centers or n_centers)
         drawn = draw_centers(sample.ranking, n_centers, rng)
         # A single centre has no distance to another: rows stand in for centres.
         pilot = drawn
@@ -361,10 +388,13 @@ class LogDensityGradient(GradientEstimator):
         if whole:
             check_within_reach(frame, sample.X, sample.row)
         check_range(frame, summary.low, summary.high)
-        if self._standardizes():
+        if standardizes(self):
             frame = summary.frame()
         pilot_rows = frame.enter(sample.X[pilot])
-        typical = np.where(summary.constant, np.inf, typical_distance(pilot_rows))
+        if grid.widths is not None:
+            widths = np.where(summary.constant, np.inf, grid.widths / frame.unit)
+            check_widths_match(widths, pilot_rows)
+            grid = grid._replace(widths=widths)
         problem = Problem(
             enter=lambda part: frame.enter(sample.X[part]),
             n_rows=len(sample.X),
@@ -375,28 +405,27 @@ class LogDensityGradient(GradientEstimator):
             weight=sample.weight,
             n_jobs=self.n_jobs,
             everything=None if whole else FramedRows(source, frame),
-            steps=self._rounding.step / frame.unit,
+            steps=rounding.step / frame.unit,
         )
-        if choosing:
+        if grid.has_choice:
             n_rows = len(source.X) if isinstance(source, ArrayRows) else 0
             folds = check_folds(self.cv, n_rows)
             fold, n_folds = make_folds(sample, drawn, folds, rng)
             problem = problem._replace(fold=fold, n_folds=n_folds)
-        if is_word(self.bandwidth, "auto") and choice.is_plain():
-            model = fit_auto(problem, ALPHAS, typical, sample.ranking)
-        elif is_word(self.bandwidth, "learned"):
-            model = fit_learned(problem, ALPHAS, typical, sample.ranking)
-        else:
-            if bandwidth is not None:
-                bandwidth = np.where(summary.constant, np.inf, bandwidth / frame.unit)
-                check_widths_match(bandwidth, pilot_rows)
-            model = fit_choice(problem, choice, lams, typical, bandwidth, ALPHAS)
+        typical = np.where(summary.constant, np.inf, typical_distance(pilot_rows))
+        return _Posed(problem, frame, typical, choice, grid, rng)
+
+    def _keep(self, model: Model, posed: _Posed, known: Survey) -> Self:
+        """Store the model and what is measured with it."""
+        summary = known.summary
         _check_same_rows(float(model.moments.weight), summary.weight)
-        self._store(model, frame, problem)
+        self.n_features_in_ = len(posed.typical)
+        self._rounding = known.rounding
+        self._store(model, posed.frame, posed.problem)
         self.gaussian_share_ = float("nan")
-        if self._standardizes() and choice.is_plain():
-            self.gaussian_share_ = gaussian_share(model, typical)
-        self._store_relevance(sample, summary, rng)
+        if standardizes(self) and posed.choice.is_plain():
+            self.gaussian_share_ = gaussian_share(model, posed.typical)
+        self._store_relevance(known.sample, summary, posed.rng)
         return self
 
     @available_if(_adds_up)
@@ -426,7 +455,7 @@ class LogDensityGradient(GradientEstimator):
         """
         if not hasattr(self, "moments_"):
             return self.fit(X, sample_weight=sample_weight)
-        choice = self._choice(self.n_features_in_)
+        choice = read_choice(self, self.n_features_in_)
         frame, jobs = self._frame(), check_jobs(self.n_jobs)
         source = open_rows(self, X, sample_weight, jobs, reset=False)
         widths, kind = self.bandwidth_ / frame.unit, (choice.shared, choice.common)
@@ -447,92 +476,6 @@ class LogDensityGradient(GradientEstimator):
         if choice.multitask:
             return np.array([self.alpha_, self.gamma_])
         return self.alpha_
-
-    def _needs_all(self, source: Source) -> bool:
-        """Whether no sample of the rows will do; refuse it where there are chunks."""
-        splits, iterates = not isinstance(self.cv, Integral), self.loss != "squared"
-        if source.in_memory or not (splits or iterates):
-            return splits or iterates
-        if splits:
-            raise ValueError(
-                "Splits of cv are numbers of rows, which need the rows in memory: give "
-                "a number of folds for chunks."
-            )
-        raise ValueError(
-            f'loss="{self.loss}" goes over the rows many times and needs them in '
-            'memory: use loss="squared" for chunks.'
-        )
-
-    def _choice(self, d: int) -> Choice:
-        """Validate the words and what they stand for together."""
-        check_choice("coefficients", self.coefficients, COEFFICIENTS)
-        check_choice("basis", self.basis, BASES)
-        if not callable(self.penalty):
-            check_choice("penalty", self.penalty, tuple(PENALTIES))
-        if not isinstance(self.positive, bool | np.bool_):
-            raise TypeError(f"positive must be True or False, got {self.positive!r}.")
-        check_loss_is_defined(self.loss)
-        check_choice("loss", self.loss, tuple(LOSSES))
-        similarity = self.similarity
-        if isinstance(similarity, str):
-            check_choice("similarity", similarity, SIMILARITIES)
-        else:
-            similarity = check_similarity(similarity, d)
-        return make_choice(
-            self.coefficients,
-            self.basis,
-            self.penalty,
-            bool(self.positive),
-            self.loss,
-            similarity,
-        )
-
-    def _standardizes(self) -> bool:
-        """Whether features are standardised: their units must not matter then."""
-        return is_word(self.bandwidth, "auto") or is_word(self.bandwidth, "learned")
-
-    def _check_grid(
-        self, d: int, choice: Choice
-    ) -> tuple[Floats | None, Floats | None]:
-        """Return candidate widths and penalties as arrays; None: choose them."""
-        lams = None
-        if not is_word(self.alpha, "cv"):
-            lams = check_alphas(self.alpha)
-            if self._standardizes():
-                raise ValueError(
-                    f"bandwidth={self.bandwidth!r} chooses the penalty as well: leave "
-                    'alpha="cv", or set bandwidth="cv" or widths of your own.'
-                )
-        if is_word(self.bandwidth, "learned") and not choice.is_plain():
-            raise ValueError(
-                'bandwidth="learned" needs coefficients="shared" with penalty="ridge", '
-                'positive=False and loss="squared": every other choice takes '
-                'bandwidth="cv", "auto" or widths of your own.'
-            )
-        if choice.multitask:
-            gammas = GAMMAS if is_word(self.gamma, "cv") else check_gammas(self.gamma)
-            alphas = ALPHAS[::2] if lams is None else lams
-            lams = np.array([(lam, gamma) for lam in alphas for gamma in gammas])
-        if self._standardizes() or is_word(self.bandwidth, "cv"):
-            return None, lams
-        return check_widths(self.bandwidth, d), lams
-
-    def _count_centers(self, most: int) -> int:
-        """Resolve ``n_centers``; ``most`` leaves rows to judge the candidates."""
-        most = max(1, most)
-        if is_word(self.n_centers, "auto"):
-            enough = AUTO_CENTERS_LEARNED if self._standardizes() else AUTO_CENTERS
-            return min(enough, most)
-        wanted = check_integer("n_centers", self.n_centers, least=1)
-        if wanted > most:
-            warnings.warn(
-                f"n_centers={wanted} is more than the distinct rows allow: {most} are "
-                "used. While widths and penalties are being chosen, at least half of "
-                "the distinct rows are kept to judge them.",
-                UserWarning,
-                stacklevel=4,
-            )
-        return min(wanted, most)
 
     def _store(self, model: Model, frame: Frame, problem: Problem) -> None:
         """Store the model, in the data's coordinates where users see it."""
@@ -618,7 +561,7 @@ class LogDensityGradient(GradientEstimator):
         if curved is not None:
             U = np.asarray(np.linalg.solve(curved.A, moved))
             return bregman_influence(field, curved.rule, U)
-        choice = self._choice(len(field.widths))
+        choice = read_choice(self, len(field.widths))
         scales = task_scales(field.widths, choice.shared, choice.common)
         lam, kept = self._penalty_chosen(choice), self.moments_.of_centers(self.kept_)
         U = response(kept, scales, lam, choice.penalty, moved)
@@ -640,7 +583,7 @@ class LogDensityGradient(GradientEstimator):
             of all centres drawn, of shape (n_knots, n_drawn).
         """
         check_is_fitted(self)
-        choice, widths = self._choice(self.n_features_in_), self._field().widths
+        choice, widths = read_choice(self, self.n_features_in_), self._field().widths
         scales = task_scales(widths, choice.shared, choice.common)
         return l1_paths(self.moments_, scales)
 

@@ -85,6 +85,7 @@ def fit_grid(
     typical: Floats,
     candidates: Floats | None = None,
     penalty: Penalty = ridge_path,
+    step: int = 1,
 ) -> Model:
     """Choose width and penalty by cross-validation and solve.
 
@@ -97,13 +98,15 @@ def fit_grid(
     candidates : ndarray of shape (n_widths, d), optional
         Multiples of the typical distance by default.
     penalty : callable
+    step : int
+        1, or 2 for every other multiple.
 
     Returns
     -------
     Model
     """
     if candidates is None:
-        scores = search_default(problem, typical, lams, penalty)
+        scores = search_default(problem, typical, lams, penalty, step)
     else:
         scores = search(problem, candidates, lams, penalty)
     i, j = scores.winner()

@@ -39,7 +39,7 @@ from typing import NamedTuple
 import numpy as np
 
 from modeseek.basis import gaussians, inverse_square, squared_distances
-from modeseek.blocks import chunk_slices, map_blocks
+from modeseek.blocks import BLOCK_ROWS, chunk_slices, map_blocks
 from modeseek.frame import Floats
 from modeseek.sampling import Integers
 from modeseek.source import Block, Source
@@ -47,6 +47,9 @@ from modeseek.source import Block, Source
 #: Work arrays of a chunk, beside those that its size allows for: with a quarter of the
 #: rows, moments of 150 centres took 0.55 of the time.
 N_ARRAYS = 4
+
+#: Rows of a block where there are not many: every block has sums of its own.
+FEW_ROWS = BLOCK_ROWS // 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +209,9 @@ def compute_moments(problem: Problem, widths: Floats, scales: Floats) -> Moments
         fold = None if problem.fold is None else problem.fold[rows]
         return block_moments(plan, problem.enter(rows), w, fold, problem.n_folds)
 
-    return _sum_in_place(map_blocks(kernel, problem.n_rows, n_jobs=problem.n_jobs))
+    n, n_jobs = problem.n_rows, problem.n_jobs
+    size = BLOCK_ROWS if n > BLOCK_ROWS else FEW_ROWS
+    return _sum_in_place(map_blocks(kernel, n, n_jobs=n_jobs, size=size))
 
 
 def total_moments(problem: Problem, widths: Floats) -> Moments:

@@ -13,6 +13,10 @@ from modeseek.sampling import Integers
 #: A tree prunes little beyond so many features, and products are faster.
 TREE_FEATURES = 8
 
+#: Nodes of a leaf of the tree: with 24 instead of SciPy's 10, rows in 5 and 8 features
+#: found their nearest of 5,000 nodes in 0.9 and 0.8 of the time.
+LEAF = 24
+
 #: Rows whose candidates are measured at once.
 BLOCK = 4096
 
@@ -35,7 +39,7 @@ class Search:
     ) -> None:
         self.nodes, self.grain = nodes, grain
         self._workers = count_workers(n_jobs)
-        self._tree = KDTree(nodes) if nodes.shape[1] <= TREE_FEATURES else None
+        self._tree = KDTree(nodes, LEAF) if nodes.shape[1] <= TREE_FEATURES else None
 
     def query(self, Z: Floats, k: int) -> tuple[Floats, Integers]:
         """Distances to the k nearest nodes, nearest first, and their numbers.

@@ -24,12 +24,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from modeseek.cells import cut_cells, nearest_labels
 from modeseek.frame import Floats
 from modeseek.neighbors import TREE_FEATURES, Search
+from modeseek.rowedges import Neighbors, edge_heights, find_edges, find_neighbors
 from modeseek.sampling import Integers
 from modeseek.soft import OWN_ADVANTAGE
 from modeseek.tree import (
@@ -37,7 +36,6 @@ from modeseek.tree import (
     Pass,
     best_of_pairs,
     merge_down,
-    neighbor_pairs,
 )
 
 #: Nodes at most: they are drawn where there are more distinct rows.
@@ -49,20 +47,11 @@ HEIGHT_NEIGHBORS = 15
 #: Neighbours that measure the dimension.
 DIMENSION_NEIGHBORS = 20
 
-#: Neighbours to which a node has edges.
-EDGE_NEIGHBORS = 10
-
-#: Neighbour whose distance half-way along an edge is compared with that at its ends.
-MIDWAY_NEIGHBOR = 5
-
 #: Modes of less prominence are bumps of chance, and belong to the mode beside them.
 BUMP = 0.3
 
 #: Rows, in nodes, from which cells of nodes are cut to find their modes.
 CELLS_FROM = 2
-
-#: Shortest edges by which a piece of the graph is tied to the rest.
-TIES = 3
 
 
 class RowGraph(NamedTuple):
@@ -76,13 +65,6 @@ class RowGraph(NamedTuple):
     peaks: Integers  # (k,) nodes that are modes, highest first
     dimension: float
     grain: float  # of the distances, see modeseek.rounding
-
-
-class _Neighbors(NamedTuple):
-    """Nearest other nodes of every node, nearest first."""
-
-    distance: Floats  # (m, q)
-    node: Integers  # (m, q)
 
 
 def build_graph(
@@ -108,30 +90,23 @@ def build_graph(
     """
     m, d = nodes.shape
     search = Search(nodes, grain, n_jobs)
-    near = _find_neighbors(search, min(DIMENSION_NEIGHBORS, m - 1))
+    near = find_neighbors(search, min(DIMENSION_NEIGHBORS, m - 1))
     dimension = _dimension(near.distance, d)
     k = min(HEIGHT_NEIGHBORS, max(1, m // 4))
     log_radius = _log_radius(near, counts / counts.mean(), k)
     height = -dimension * log_radius
-    edges = _connect(nodes, neighbor_pairs(near.node[:, :EDGE_NEIGHBORS]))
-    middle = 0.5 * (nodes[edges[:, 0]] + nodes[edges[:, 1]])
-    ridge = _edge_heights(search, near, edges, middle, height, dimension)
+    edges = find_edges(nodes, near, n_jobs)
+    ridge = edge_heights(search, near, edges, height, dimension)
     uphill = _ways_up(height, edges, ridge)
     peaks, mode = _follow(uphill, nodes, height)
     graph = RowGraph(
         nodes, height, np.exp(log_radius), uphill, mode, peaks, dimension, grain
     )
-    bumpy = _merge(graph, edges, ridge, middle)
+    bumpy = _merge(graph, edges, ridge)
     graph = _flatten(graph, bumpy.cut(prominence=BUMP))
-    tree = _merge(graph, edges, ridge, middle)
+    tree = _merge(graph, edges, ridge)
     error = np.sqrt(2.0 / (k - k // 2 / 2.0))
     return graph, tree._replace(std_error=np.full(len(tree.child), error))
-
-
-def _find_neighbors(search: Search, q: int) -> _Neighbors:
-    distance, index = search.query(search.nodes, q + 1)
-    # Rows are distinct, so each one's nearest is itself, but for underflow.
-    return _Neighbors(distance[:, 1:], index[:, 1:])
 
 
 def _dimension(distance: Floats, d: int) -> float:
@@ -142,7 +117,7 @@ def _dimension(distance: Floats, d: int) -> float:
     return float(np.clip(1.0 / mean, 1.0, d)) if mean > 0 else float(d)
 
 
-def _log_radius(near: _Neighbors, counts: Floats, k: int) -> Floats:
+def _log_radius(near: Neighbors, counts: Floats, k: int) -> Floats:
     """Mean log-distance from neighbour k // 2 to neighbour k, counted with copies."""
     r = np.maximum(near.distance, np.finfo(float).tiny)
     r = np.column_stack([0.5 * r[:, 0], r])
@@ -155,48 +130,6 @@ def _log_radius(near: _Neighbors, counts: Floats, k: int) -> Floats:
     return np.asarray((window * np.log(r)).sum(axis=1) / window.sum(axis=1))
 
 
-def _connect(nodes: Floats, edges: Integers) -> Integers:
-    """Tie every piece of the graph to its nearest nodes outside, until one is left."""
-    while True:
-        graph = coo_array((np.ones(len(edges)), edges.T), shape=(len(nodes),) * 2)
-        n_pieces, piece = connected_components(graph, directed=False)
-        if n_pieces == 1:
-            return edges
-        added = [edges]
-        for number in range(n_pieces):
-            inside = np.flatnonzero(piece == number)
-            outside = np.flatnonzero(piece != number)
-            distance, nearest = Search(nodes[outside]).query(nodes[inside], 1)
-            shortest = np.argsort(distance[:, 0], kind="stable")[:TIES]
-            added.append(
-                np.sort(
-                    np.column_stack([inside[shortest], outside[nearest[shortest, 0]]])
-                )
-            )
-        edges = np.unique(np.concatenate(added), axis=0)
-
-
-def _edge_heights(
-    search: Search,
-    near: _Neighbors,
-    edges: Integers,
-    middle: Floats,
-    height: Floats,
-    dimension: float,
-) -> Floats:
-    """Height of the lowest point of each edge, from its ends and half-way."""
-    q = min(MIDWAY_NEIGHBOR, near.distance.shape[1])
-    tiny = np.finfo(float).tiny
-    distance, _ = search.query(middle, q)
-    there = np.log(np.maximum(distance[:, -1], tiny))
-    here = np.log(np.maximum(near.distance[:, q - 1], tiny))
-    lowest = height[edges].min(axis=1)
-    for end in edges.T:
-        fall = dimension * (there - here[end])
-        lowest = np.minimum(lowest, height[end] - fall)
-    return np.asarray(lowest)
-
-
 def _ways_up(height: Floats, edges: Integers, ridge: Floats) -> Integers:
     """The other end of each node's highest edge to a higher node."""
     start = np.concatenate([edges[:, 0], edges[:, 1]])
@@ -205,8 +138,11 @@ def _ways_up(height: Floats, edges: Integers, ridge: Floats) -> Integers:
     level = height[end] == height[start]
     up = (height[end] > height[start]) | (level & (end < start))
     up &= along >= height[start]
-    start, end, along = start[up], end[up], along[up]
-    order = np.lexsort((end, -height[end], -along, start))
+    highest = np.full(len(height), -np.inf)
+    np.maximum.at(highest, start[up], along[up])
+    up &= along == highest[start]
+    start, end = start[up], end[up]
+    order = np.lexsort((end, -height[end], start))
     nodes, first = np.unique(start[order], return_index=True)
     uphill = np.arange(len(height))
     uphill[nodes] = end[order[first]]
@@ -235,18 +171,17 @@ def _flatten(graph: RowGraph, top: Integers) -> RowGraph:
     return graph._replace(uphill=uphill, mode=mode, peaks=peaks)
 
 
-def _merge(
-    graph: RowGraph, edges: Integers, ridge: Floats, middle: Floats
-) -> MergeTree:
+def _merge(graph: RowGraph, edges: Integers, ridge: Floats) -> MergeTree:
     """Tree of the modes, from the edges between their basins."""
     pair = np.sort(graph.mode[edges], axis=1)
     between = pair[:, 0] != pair[:, 1]
+    middle = graph.nodes[edges[between]].mean(axis=1)
     passes = Pass(
         pair[between, 0],
         pair[between, 1],
         ridge[between],
-        middle[between],
-        np.zeros((int(between.sum()), middle.shape[1])),
+        middle,
+        np.zeros_like(middle),
     )
     return merge_down(graph.height[graph.peaks], best_of_pairs(passes))
 

@@ -125,7 +125,7 @@ def rank_rows(
     place = Place(scale, (sum(sums) / w.sum()).astype(np.float32))
     distances = map_blocks(lambda rows: place.position(X[rows]), n, n_jobs=n_jobs)
     position = np.concatenate(list(distances))
-    order = np.argsort(position, kind="stable")
+    order = np.argsort(position)  # ties are settled next, so any sort will do
     order, is_new = settle_ties(X, scale, position, order)
     rank = np.empty(n, dtype=np.intp)
     rank[order] = np.cumsum(is_new) - 1

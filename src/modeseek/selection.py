@@ -110,7 +110,11 @@ def search(
 
 
 def search_default(
-    problem: Problem, typical: Floats, lams: Floats, penalty: Penalty = ridge_path
+    problem: Problem,
+    typical: Floats,
+    lams: Floats,
+    penalty: Penalty = ridge_path,
+    step: int = 1,
 ) -> Scores:
     """Score multiples of a typical distance, narrower while the narrowest wins.
 
@@ -121,6 +125,8 @@ def search_default(
         Typical distance between centres; infinite for features not in the model.
     lams : ndarray of shape (n_penalties, ...)
     penalty : callable
+    step : int
+        1, or 2 for every other width.
 
     Returns
     -------
@@ -128,12 +134,12 @@ def search_default(
     """
 
     def multiples(first: int, last: int) -> Floats:
-        return np.outer(np.sqrt(2.0) ** np.arange(first, last - 1, -1), typical)
+        return np.outer(np.sqrt(2.0) ** np.arange(first, last - 1, -step), typical)
 
     scores = search(problem, multiples(WIDEST, NARROWEST), lams, penalty)
     narrowest = NARROWEST
     while narrowest > NARROWEST_TRIED and scores.best()[0] == len(scores.widths) - 1:
-        narrower = multiples(narrowest - 1, narrowest - 2)
+        narrower = multiples(narrowest - step, narrowest - 2)
         more = search(problem, narrower, lams, penalty)
         scores = join(scores, more)
         narrowest -= 2

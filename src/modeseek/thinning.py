@@ -27,7 +27,9 @@ from modeseek.rounding import Rounding, find_rounding
 from modeseek.sampling import (
     Integers,
     Place,
+    Ranking,
     Sample,
+    draw_centers,
     power_of_two,
     settle_ties,
     take_sample,
@@ -53,6 +55,9 @@ FIRST_SHIFT, NARROWING = 38, 6
 COUNTED_ROWS = 1 << 16
 
 Keys = NDArray[np.int64]
+
+#: Numbers of rows that stand for others.
+NOWHERE: Integers = np.empty(0, dtype=np.intp)
 
 #: Beyond the bits of every distance.
 LAST_KEY = np.iinfo(np.int64).max
@@ -115,14 +120,41 @@ def survey(source: Source, *, whole: bool, n_jobs: int | None) -> Survey:
         sample = take_sample(source.X, source.weight, n_jobs)
         return _complete(source, summary, sample)
     sample = take_sample(*(gather(source) if few else thin(source, summary)), n_jobs)
-    nowhere = np.empty(0, dtype=np.intp)
-    sample = sample._replace(row=nowhere, constant=summary.constant)
+    sample = sample._replace(row=NOWHERE, constant=summary.constant)
     return _complete(source, summary, sample)
 
 
 def _complete(source: Source, summary: Summary, sample: Sample) -> Survey:
     rounding = find_rounding(sample.X[sample.ranking.first])
     return Survey(source, summary, sample, rounding)
+
+
+def few_of(known: Survey, most: int, n_jobs: int | None = None) -> Survey:
+    """Some distinct rows of a sample, as if they were all, with their copies' weight.
+
+    Parameters
+    ----------
+    known : Survey
+    most : int
+        Rows to take; no more than the sample's distinct ones.
+    n_jobs : int or None
+
+    Returns
+    -------
+    Survey
+        Range, means, variances and rounding stay those of all rows.
+    """
+    sample = known.sample
+    drawn = draw_centers(sample.ranking, most, np.random.default_rng(0))
+    rank = sample.ranking.rank
+    count = np.bincount(rank, weights=sample.weight).astype(np.float64)[rank[drawn]]
+    X, weight = sample.X[drawn], None if (count == count[0]).all() else count
+    order = np.arange(most)  # drawn in the order of the ranking
+    few = Sample(X, NOWHERE, weight, Ranking(order, order), sample.constant)
+    total = float(most if weight is None else weight.sum())
+    squares = known.summary.squares * (total / known.summary.weight)
+    summary = known.summary._replace(n_rows=most, weight=total, squares=squares)
+    return Survey(ArrayRows(X, weight, n_jobs), summary, few, known.rounding)
 
 
 def thin(source: Source, summary: Summary, *, most: int | None = None) -> Block:
@@ -265,7 +297,7 @@ def _sort(place: Place, found: Candidates) -> Candidates:
     assert w is not None
     if not len(X):
         return found
-    order = np.argsort(position, kind="stable")
+    order = np.argsort(position)  # ties are settled next, so any sort will do
     order, is_new = settle_ties(X, place.scale, position, order)
     weight = np.add.reduceat(w[order], np.flatnonzero(is_new))
     order = order[is_new]

@@ -126,6 +126,10 @@ def check_within_reach(
     row : ndarray of shape (n_samples,), optional
         Number of each row in the user's data.
     """
+    # The range of all features together is found at once, and nearly always enough.
+    widest = np.array([[X.min()], [X.max()]]).repeat(X.shape[1], axis=1)
+    if not _beyond(frame, widest).any():
+        return
     low, high = X.min(axis=0), X.max(axis=0)
     if not _beyond(frame, np.stack([low, high])).any():
         return

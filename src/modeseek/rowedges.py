@@ -1,0 +1,195 @@
+"""Edges of the graph of rows: neighbours, ties between pieces, and their lowest points.
+
+An edge is as high as its lower end, and no higher than half-way distances allow. Half
+way, the distance to neighbour q is no more than that to the q-th nearest of one end and
+its own neighbours, which the distances around that end tell at once. Hardly any edge is
+lower by that bound than at its ends; only for those the neighbours half-way are sought.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from modeseek.blocks import CHUNK_ELEMENTS, chunk_slices, map_blocks
+from modeseek.frame import Floats
+from modeseek.neighbors import Search
+from modeseek.sampling import Integers
+from modeseek.tree import distinct_pairs
+
+#: Neighbours to which a node has edges.
+EDGE_NEIGHBORS = 10
+
+#: Neighbour whose distance half-way along an edge is compared with that at its ends.
+MIDWAY_NEIGHBOR = 5
+
+#: Shortest edges by which a piece of the graph is tied to the rest.
+TIES = 3
+
+
+class Neighbors(NamedTuple):
+    """Nearest other nodes of every node, nearest first."""
+
+    distance: Floats  # (m, q)
+    node: Integers  # (m, q)
+
+
+def find_neighbors(search: Search, q: int) -> Neighbors:
+    """Find the q nearest others of every node.
+
+    Parameters
+    ----------
+    search : Search
+        Of distinct nodes.
+    q : int
+
+    Returns
+    -------
+    Neighbors
+    """
+    distance, index = search.query(search.nodes, q + 1)
+    # Rows are distinct, so each one's nearest is itself, but for underflow.
+    return Neighbors(distance[:, 1:], index[:, 1:])
+
+
+def find_edges(nodes: Floats, near: Neighbors, n_jobs: int | None = None) -> Integers:
+    """Edges between neighbours, and ties that make one piece of the graph.
+
+    Every piece is tied to its nearest nodes outside, until one is left.
+
+    Parameters
+    ----------
+    nodes : ndarray of shape (m, d)
+    near : Neighbors
+    n_jobs : int or None
+
+    Returns
+    -------
+    ndarray of shape (e, 2)
+        The lower number first, in ascending order.
+    """
+    m = len(nodes)
+    edges = distinct_pairs(np.arange(m)[:, None], near.node[:, :EDGE_NEIGHBORS], m)
+    outside = np.arange(m)
+    while True:
+        graph = coo_array((np.ones(len(edges)), edges.T), shape=(m, m))
+        n_pieces, piece = connected_components(graph, directed=False)
+        if n_pieces == 1:
+            return edges
+        # What is still outside is still the nearest there.
+        joined = np.flatnonzero(piece[outside] == piece)
+        outside[joined] = _nearest_outside(nodes, piece, joined, n_jobs)
+        # Products cancel digits: the distance comes from the difference.
+        distance = np.linalg.norm(nodes - nodes[outside], axis=1)
+        order = np.lexsort((distance, piece))
+        first = np.searchsorted(piece[order], np.arange(n_pieces))
+        rank = np.arange(m) - first[piece[order]]
+        inside = order[rank < TIES]
+        one = np.append(edges[:, 0], inside)
+        other = np.append(edges[:, 1], outside[inside])
+        edges = distinct_pairs(one, other, m)
+
+
+def _nearest_outside(
+    nodes: Floats, piece: Integers, some: Integers, n_jobs: int | None
+) -> Integers:
+    """Nearest node in another piece, for some nodes."""
+    order = np.argsort(piece, kind="stable")
+    bounds = np.searchsorted(piece[order], np.arange(piece.max() + 2))
+    V = nodes - nodes.mean(axis=0)
+    # The nearest v has the greatest u.v - |v|^2 / 2, a product with a column more.
+    outer = np.column_stack([V, -0.5 * np.einsum("ij,ij->i", V, V)])[order].T.copy()
+    asking = some[np.argsort(piece[some], kind="stable")]
+    inner = np.column_stack([V, np.ones(len(V))])[asking]
+    owner = piece[asking]
+
+    def kernel(rows: slice) -> Integers:
+        nearness = inner[rows] @ outer
+        starts = np.flatnonzero(np.diff(owner[rows], prepend=-1))
+        ends = np.append(starts[1:], len(nearness))
+        for first, end in zip(starts, ends, strict=True):
+            own = owner[rows.start + first]
+            nearness[first:end, bounds[own] : bounds[own + 1]] = -np.inf
+        return np.asarray(order[nearness.argmax(axis=1)])
+
+    size = max(1, CHUNK_ELEMENTS // len(nodes))
+    blocks = map_blocks(kernel, len(inner), n_jobs=n_jobs, size=size)
+    nearest = np.empty(len(nodes), dtype=np.intp)
+    nearest[asking] = np.concatenate(list(blocks))
+    return nearest[some]
+
+
+def edge_heights(
+    search: Search, near: Neighbors, edges: Integers, height: Floats, dimension: float
+) -> Floats:
+    """Height of the lowest point of each edge, from its ends and half-way.
+
+    Parameters
+    ----------
+    search : Search
+        Of the nodes.
+    near : Neighbors
+    edges : ndarray of shape (e, 2)
+        As :func:`find_edges` gives them.
+    height : ndarray of shape (m,)
+        Log-density at the nodes.
+    dimension : float
+        By which distances become log-densities.
+
+    Returns
+    -------
+    ndarray of shape (e,)
+    """
+    q = min(MIDWAY_NEIGHBOR, near.distance.shape[1])
+    here = _safe_log(near.distance[:, q - 1])
+
+    def lowest(some: Integers, distance: Floats) -> Floats:
+        there = _safe_log(distance)[:, None]
+        fall = dimension * np.maximum(there - here[some], 0.0)
+        return np.asarray((height[some] - fall).min(axis=1))
+
+    ridge = lowest(edges, _midway_bounds(search, near, edges, q))
+    lower = np.flatnonzero(ridge < height[edges].min(axis=1))
+    if len(lower):
+        middle = search.nodes[edges[lower]].mean(axis=1)
+        distance, _ = search.query(middle, q)
+        ridge[lower] = lowest(edges[lower], distance[:, -1])
+    return ridge
+
+
+def _safe_log(distance: Floats) -> Floats:
+    return np.asarray(np.log(np.maximum(distance, np.finfo(float).tiny)))
+
+
+def _midway_bounds(search: Search, near: Neighbors, edges: Integers, q: int) -> Floats:
+    """Distance half-way to neighbour q, at most; infinite along ties.
+
+    About a node, the squared distance of its neighbour k from half-way to neighbour j
+    is |v_k|^2 - v_k.v_j + |v_j|^2 / 4, and its own |v_j|^2 / 4.
+    """
+    nodes, m = search.nodes, len(near.node)
+    to = near.node[:, :EDGE_NEIGHBORS]
+    square = np.empty(to.shape)
+    columns = near.node.shape[1] * max(to.shape[1], nodes.shape[1])
+    for rows in chunk_slices(m, columns):
+        V = nodes[near.node[rows]] - nodes[rows, None]
+        far = np.einsum("ijd,ijd->ij", V, V)
+        ends = V[:, : to.shape[1]]
+        quarter = 0.25 * far[:, : to.shape[1], None]
+        around = np.empty((*ends.shape[:2], V.shape[1] + 1))
+        around[:, :, :1] = quarter
+        np.matmul(ends, -V.transpose(0, 2, 1), out=around[:, :, 1:])
+        around[:, :, 1:] += far[:, None]
+        around[:, :, 1:] += quarter
+        around.partition(q - 1, axis=2)
+        square[rows] = around[:, :, q - 1]
+    bound = np.hypot(np.sqrt(np.maximum(square, 0.0)), search.grain)
+    start = np.arange(m)[:, None]
+    keys = np.minimum(start, to) * m + np.maximum(start, to)
+    position = np.searchsorted(edges[:, 0] * m + edges[:, 1], keys.ravel())
+    bounds = np.full(len(edges), np.inf)
+    np.minimum.at(bounds, position, bound.ravel())
+    return bounds

@@ -1,0 +1,96 @@
+"""Edges of the graph of rows, against loops written out."""
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+from sklearn.datasets import make_blobs
+
+from modeseek.neighbors import Search
+from modeseek.rowedges import (
+    EDGE_NEIGHBORS,
+    MIDWAY_NEIGHBOR,
+    TIES,
+    edge_heights,
+    find_edges,
+    find_neighbors,
+)
+
+
+def find_all(nodes, q=20, grain=0.0):
+    search = Search(nodes, grain)
+    near = find_neighbors(search, min(q, len(nodes) - 1))
+    return search, near, find_edges(nodes, near)
+
+
+def pieces_of(edges, m):
+    """Number of the piece of each node, by spreading the lowest number."""
+    piece = np.arange(m)
+    while True:
+        lowest = piece.copy()
+        for i, j in edges:
+            lowest[i] = lowest[j] = min(lowest[i], lowest[j])
+        if np.array_equal(lowest, piece):
+            return piece
+        piece = lowest
+
+
+def slow_edges(nodes):
+    """Nearest ten of each, then the shortest ways out of every piece, until one."""
+    distance = cdist(nodes, nodes)
+    edges = {
+        tuple(sorted((i, int(j))))
+        for i, row in enumerate(distance)
+        for j in np.argsort(row)[1 : EDGE_NEIGHBORS + 1]
+    }
+    while True:
+        piece = pieces_of(edges, len(nodes))
+        if not piece.any():
+            return edges
+        for number in np.unique(piece):
+            inside = np.flatnonzero(piece == number)
+            outside = np.flatnonzero(piece != number)
+            away = distance[np.ix_(inside, outside)]
+            for i in np.argsort(away.min(axis=1))[:TIES]:
+                ends = int(inside[i]), int(outside[away[i].argmin()])
+                edges.add(tuple(sorted(ends)))
+
+
+@pytest.mark.parametrize("d", [2, 10])
+@pytest.mark.parametrize("centers", [1, 2, 7])
+def test_edges_are_those_of_neighbours_and_the_shortest_ties(d, centers):
+    nodes = make_blobs(200, d, centers=centers, random_state=1)[0]
+    _, _, edges = find_all(nodes)
+    assert {tuple(map(int, edge)) for edge in edges} == slow_edges(nodes)
+    assert not pieces_of(edges, 200).any()
+    order = np.lexsort((edges[:, 1], edges[:, 0]))
+    np.testing.assert_array_equal(order, np.arange(len(edges)))
+
+
+def test_edges_do_not_depend_on_threads():
+    nodes = make_blobs(1500, 9, centers=5, random_state=0)[0]
+    near = find_neighbors(Search(nodes), 20)
+    np.testing.assert_array_equal(
+        find_edges(nodes, near, n_jobs=1), find_edges(nodes, near, n_jobs=3)
+    )
+
+
+@pytest.mark.parametrize("grain", [0.0, 0.3])
+@pytest.mark.parametrize(("n", "d"), [(300, 2), (300, 10), (4, 3)])
+def test_heights_of_edges_are_lowest_at_an_end_or_half_way(n, d, grain):
+    nodes = make_blobs(n, d, centers=min(n, 3), random_state=2)[0]
+    search, near, edges = find_all(nodes, grain=grain)
+    height = np.random.default_rng(0).normal(size=n)
+    ridge = edge_heights(search, near, edges, height, 2.5)
+    q = min(MIDWAY_NEIGHBOR, n - 1)
+    lowered = 0
+    for (i, j), found in zip(edges, ridge, strict=True):
+        off = np.linalg.norm(nodes - (nodes[i] + nodes[j]) / 2, axis=1)
+        there = np.hypot(np.sort(off)[q - 1], grain)
+        expected = min(height[i], height[j])
+        for end in (i, j):
+            here = np.hypot(np.sort(cdist(nodes[[end]], nodes)[0])[q], grain)
+            fallen = height[end] - 2.5 * np.log(there / here)
+            lowered += fallen < expected
+            expected = min(expected, fallen)
+        assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    assert lowered > 0
