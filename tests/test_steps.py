@@ -5,6 +5,7 @@ import pytest
 from numpy.linalg import norm
 from scipy.spatial import KDTree
 
+from modeseek import modes
 from modeseek.ascent import (
     Step,
     _bfgs_update,
@@ -195,6 +196,24 @@ def test_moves_are_those_of_each_row_alone(name, field):
         taken = np.array([limited(field, row(here, i), m) for i, m in enumerate(move)])
         Z = Z + np.where(beyond, 3.0, 1.0)[:, None] * taken * going[:, None]
         here = field.evaluate(Z)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize(("error", "change"), [(0.4, 0.5), (0.05, np.sqrt(2.0))])
+def test_a_foretold_gradient_is_judged_by_the_size_of_the_one_before(
+    size, error, change
+):
+    field = FIELDS["positive"]._replace(theta=size * np.abs(SIGNED))
+    step, Z = accelerated(), NEAR
+    here = field.evaluate(Z)
+    n_steps, _, _, _, _, *plain = step.start(field, Z, here)
+    g = here.factor * here.pull / field.widths
+    before = 3.0 * size * np.ones_like(Z)
+    foretold = g + error * norm(before, axis=1)[:, None] * [1.0, 0.0, 0.0]
+    trusted = np.full(len(Z), 0.04)
+    memory = (n_steps, trusted, Z, before, foretold, *plain)
+    _, (_, trust, *_) = step.propose(field, Z, here, memory)
+    np.testing.assert_allclose(trust, change * trusted)
 
 
 def test_inverse_hessians_learn_only_what_is_sound():
@@ -444,6 +463,14 @@ def test_an_end_improves_where_it_is_higher():
     assert _improves(POTENTIAL, start, start).all()  # rounding is no descent
 
 
+@pytest.mark.parametrize("size", [1e-12, 1.0, 1e12])
+def test_only_a_fall_of_rounding_is_no_fall(size):
+    bell = BELL._replace(theta=size * BELL.theta)
+    start = bell.centers + 1.0
+    for away, improves in ((1e-3, False), (1e-16, True), (-1e-3, True)):
+        assert _improves(bell, start, start + away).tolist() == [improves]
+
+
 def test_an_end_improves_where_it_is_flatter_if_nothing_is_higher():
     field, start, end = FIELDS["separate"], NEAR, NEAR[::-1].copy()
     steps = (CENTERS - NEAR[:, None]) / WIDTHS
@@ -474,6 +501,18 @@ def test_polishing_tells_maxima_saddles_minima_and_plateaus():
     bottom = polish(HOLE, np.zeros((1, 2)))
     assert not bottom.is_mode[0]
     assert not bottom.is_flat[0]
+
+
+def test_points_are_polished_as_each_of_them_alone():
+    """Where Newton's step fails for some, only those climb instead."""
+    points = np.array([[1.4, 0.1], [0.3, 0.0], [-0.6, 0.5], [-1.3, 0.0]])
+    values = _look(PAIR, points).values[:, -1]
+    assert 0 < (values >= 0).sum() < len(points)
+    together = polish(PAIR, points)
+    alone = [polish(PAIR, point[None]).points[0] for point in points]
+    np.testing.assert_allclose(together.points, alone, atol=1e-9)
+    assert together.is_mode.all()
+    np.testing.assert_array_equal(np.sign(together.points[:, 0]), [1, 1, -1, -1])
 
 
 def test_directions_are_as_long_as_the_widths():
@@ -581,6 +620,17 @@ def test_an_end_in_a_certain_basin_is_not_followed():
     found = assign_modes(PAIR, np.concatenate([ends, far]), modes, no_climb, basins)
     right = int(np.argmax(modes[:, 0]))
     assert found.tolist() == [0, 1, right]
+
+
+def test_an_end_at_its_mode_is_not_polished(monkeypatch):
+    found = find_modes(PAIR, np.array([[-1.45, 0.0], [1.45, 0.0]]))
+    nothing = certain_basins(PAIR, found)._replace(radii=np.zeros(2))
+
+    def no_polish(field, Z):
+        pytest.fail("nothing had to be polished")
+
+    monkeypatch.setattr(modes, "polish", no_polish)
+    assert assign_modes(PAIR, found, found, no_climb, nothing).tolist() == [0, 1]
 
 
 def no_climb(Z):
