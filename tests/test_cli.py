@@ -390,6 +390,21 @@ def test_warnings_are_one_line(tmp_path, capsys, monkeypatch):
     assert capsys.readouterr().err == "modeseek: warning: still moving\n"
 
 
+def test_rounded_columns_are_told_by_name(tmp_path, capsys):
+    path = tmp_path / "rows.csv"
+    rng = np.random.default_rng(0)
+    table = {"height": rng.normal(size=90), "class": rng.integers(0, 7, 90) / 2}
+    path.write_text(
+        "height,class\n"
+        + "".join(f"{h},{c}\n" for h, c in zip(*table.values(), strict=True))
+    )
+    assert run(["cluster", str(path), "-q"]) == 0
+    err = capsys.readouterr().err
+    assert "warning: 1 feature has few distinct values" in err
+    assert "'class' (7 values, steps of 0.5)" in err
+    assert err.count("\n") == 1
+
+
 def test_a_fault_of_the_program_is_one_line_too(rows, capsys, monkeypatch):
     def fail(*args, **kwargs):
         raise KeyError("lost")

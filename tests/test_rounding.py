@@ -28,6 +28,13 @@ def test_differences_of_arithmetic_are_no_steps():
     assert find_rounding(X).step[0] == pytest.approx(0.1)
 
 
+def test_a_code_for_a_missing_value_hides_no_step():
+    x = np.repeat([0.0, 1.0, 2.0, 1e12], [100, 100, 99, 1])
+    found = find_rounding(np.column_stack([x, np.arange(300.0)]))
+    assert found.n_values.tolist() == [4, 300]
+    assert found.step.tolist() == [1.0, 0.0]
+
+
 def test_the_grain_is_how_far_rows_were_apart_that_rounding_made_equal():
     rng = np.random.default_rng(1)
     A, B = rng.normal(size=(2, 400_000, 2))

@@ -28,7 +28,7 @@ ROWS_PER_VALUE = 5.0
 #: Among fewer distinct rows, shared values say nothing about rounding.
 FEWEST_ROWS = 30
 
-#: Differences of values below this, relative to the largest, come from arithmetic.
+#: Differences of values below this, relative to a typical one, come from arithmetic.
 ARITHMETIC = 1e-12
 
 #: Features that a warning names.
@@ -98,6 +98,13 @@ def warn_of_rounding(
         warnings.warn(text, RoundingWarning, stacklevel=stacklevel + 1)
 
 
+def _typical_size(x: NDArray[np.floating]) -> float:
+    """Median size of the values but zero: a few may be codes for missing ones."""
+    size = np.abs(x[x != 0])
+    middle = len(size) // 2
+    return float(np.partition(size, middle)[middle]) if len(size) else 0.0
+
+
 def find_rounding(X: NDArray[np.floating]) -> Rounding:
     """Find features whose values many rows share.
 
@@ -116,7 +123,7 @@ def find_rounding(X: NDArray[np.floating]) -> Rounding:
         values = np.unique(X[:, j]).astype(np.float64)
         gaps = np.diff(values)
         largest = np.abs(values).max()
-        gaps = gaps[gaps > ARITHMETIC * largest]
+        gaps = gaps[gaps > ARITHMETIC * _typical_size(X[:, j])]
         n_values[j] = len(gaps) + 1
         if gaps.size and n >= max(FEWEST_ROWS, ROWS_PER_VALUE * n_values[j]):
             # A value that hardly ever occurs is many deviations away: no rounding.

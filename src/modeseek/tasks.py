@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -27,6 +28,7 @@ from modeseek.outputs import (
     spooled,
 )
 from modeseek.persist import SavedModel, load_model
+from modeseek.rounding import RoundingWarning, warn_of_rounding
 from modeseek.sampling import Integers
 from modeseek.sinks import add_column, typed, typed_schema, writing
 from modeseek.streaming import (
@@ -174,10 +176,15 @@ def fit_table(
     raw = None if fitting.standardize else LogDensityGradient(bandwidth="cv", **shared)
     model = ModeClustering(raw, **shared)
     try:
-        with progress(f"fitting {len(gathered.X):,} rows"):
+        with (
+            progress(f"fitting {len(gathered.X):,} rows"),
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("ignore", RoundingWarning)  # it would number columns
             model.fit(gathered.X)
     except ValueError as error:
         raise DataError(f"{table.name}: {error}") from error
+    warn_of_rounding(model._rounding, recipe.columns, stacklevel=2)
     set_level(table.name, model, fitting)
     return model, recipe, gathered
 
