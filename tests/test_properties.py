@@ -41,7 +41,7 @@ MODELS = {
 ISOTROPIC = ("one width", "mean shift")
 
 
-def holds(strategy):
+def holds(strategy, few=FEW, many=MANY):
     """Try a property on a few data sets of a strategy, on many in make soak."""
 
     def decorate(test):
@@ -52,10 +52,11 @@ def holds(strategy):
             fixed(given(strategy)(test))()
 
         run.__name__, run.__doc__ = test.__name__, test.__doc__
-        many = pytest.param(MANY, marks=pytest.mark.soak, id="many")
-        return pytest.mark.parametrize(
-            "n_examples", [pytest.param(FEW, id="few"), many]
-        )(run)
+        numbers = (
+            pytest.param(few, id="few"),
+            pytest.param(many, marks=pytest.mark.soak, id="many"),
+        )
+        return pytest.mark.parametrize("n_examples", numbers)(run)
 
     return decorate
 
@@ -306,6 +307,49 @@ def test_a_model_survives_the_disk(case):
         loaded = load_model(Path(folder, "model.skops")).model
     assert result(loaded) == result(fitted)
     np.testing.assert_array_equal(loaded.predict(X), fitted.labels_)
+
+
+# --- many rows: some of them choose, some are climbed, all get labels ----------------
+
+
+@st.composite
+def crowds(draw):
+    """Blobs of more rows than are climbed, or even looked at for widths."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n = draw(st.sampled_from([5_500, 9_000, 40_000]))
+    d = draw(st.sampled_from([2, 5, 9]))
+    means = 8.0 * rng.standard_normal((6, d))
+    X = means[rng.integers(0, 6, n)] + rng.standard_normal((n, d))
+    return X, rng
+
+
+@holds(crowds(), few=2, many=20)
+def test_of_many_rows_order_threads_and_chunks_do_not_matter(case):
+    X, rng = case
+    base = fit(ModeClustering(), X)
+    np.testing.assert_array_equal(base.predict(X), base.labels_)
+    assert result(fit(ModeClustering(n_jobs=1), X)) == result(base)
+    order = rng.permutation(len(X))
+    moved = fit(ModeClustering(), X[order])
+    assert_same_labels(moved.labels_, base.labels_[order], ROUNDING)
+    chunks = np.array_split(X, np.sort(rng.integers(1, len(X), 3)))
+    in_chunks = fit(ModeClustering(), [part for part in chunks if len(part)])
+    assert_same_labels(in_chunks.labels_, base.labels_, ROUNDING)
+
+
+@holds(crowds(), few=2, many=20)
+def test_of_many_rows_copies_precision_and_unit_do_not_matter(case):
+    X, rng = case
+    single = X.astype(np.float32)
+    base = fit(ModeClustering(), single.astype(np.float64))
+    assert_same_labels(fit(ModeClustering(), single).labels_, base.labels_, ROUNDING)
+    unit = 2.0 ** rng.integers(-20, 20)
+    scaled = fit(ModeClustering(), unit * single.astype(np.float64))
+    np.testing.assert_array_equal(scaled.labels_, base.labels_)
+    weight = rng.integers(1, 4, len(X))
+    copied = fit(ModeClustering(), np.repeat(X, weight, axis=0))
+    weighted = fit(ModeClustering(), X, weight.astype(float))
+    assert_same_labels(copied.labels_, np.repeat(weighted.labels_, weight), ROUNDING)
 
 
 # --- numbers of any kind -----------------------------------------------------------
