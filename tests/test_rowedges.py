@@ -94,3 +94,14 @@ def test_heights_of_edges_are_lowest_at_an_end_or_half_way(n, d, grain):
             expected = min(expected, fallen)
         assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
     assert lowered > 0
+
+
+@pytest.mark.parametrize("d", [3, 10])
+def test_a_far_row_does_not_blur_the_others(d):
+    nodes = make_blobs(300, d, centers=4, random_state=3)[0]
+    nodes[0] = 1e10
+    _, near, edges = find_all(nodes)
+    np.testing.assert_array_equal(
+        near.node[1:], np.argsort(cdist(nodes, nodes), axis=1)[1:, 1:21]
+    )
+    assert {tuple(map(int, edge)) for edge in edges} == slow_edges(nodes)

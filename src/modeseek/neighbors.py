@@ -66,10 +66,12 @@ class Search:
     def _measure(self, Z: Floats, k: int) -> tuple[Floats, Integers]:
         """Find candidates by products, and their distances by differences.
 
-        Products cancel digits where rows are far from the origin and near each other.
+        Products cancel digits where rows are far from the origin and near each other;
+        about the median few are.
         """
-        products = NearestNeighbors(algorithm="brute").fit(self.nodes)
-        index = products.kneighbors(Z, k, return_distance=False)
+        origin = np.median(self.nodes, axis=0)
+        products = NearestNeighbors(algorithm="brute").fit(self.nodes - origin)
+        index = products.kneighbors(Z - origin, k, return_distance=False)
         distance = np.empty(index.shape)
         for start in range(0, len(Z), BLOCK):
             part = slice(start, start + BLOCK)

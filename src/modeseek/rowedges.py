@@ -99,7 +99,7 @@ def _nearest_outside(
     """Nearest node in another piece, for some nodes."""
     order = np.argsort(piece, kind="stable")
     bounds = np.searchsorted(piece[order], np.arange(piece.max() + 2))
-    V = nodes - nodes.mean(axis=0)
+    V = nodes - np.median(nodes, axis=0)  # not the mean: products cancel far from it
     # The nearest v has the greatest u.v - |v|^2 / 2, a product with a column more.
     outer = np.column_stack([V, -0.5 * np.einsum("ij,ij->i", V, V)])[order].T.copy()
     asking = some[np.argsort(piece[some], kind="stable")]
