@@ -84,8 +84,9 @@ def test_ranks_do_not_depend_on_the_number_of_threads():
 
 
 def test_ranks_do_not_depend_on_precision(X):
+    single = X.astype(np.float32)
     np.testing.assert_array_equal(
-        rank_rows(X).rank, rank_rows(X.astype(np.float32)).rank
+        rank_rows(single).rank, rank_rows(single.astype(np.float64)).rank
     )
 
 
@@ -95,8 +96,16 @@ def test_ranks_do_not_depend_on_the_unit(normal, unit):
 
 
 def test_ranks_do_not_depend_on_the_origin(normal):
-    shifted = normal + np.array([1.5, -2.0, 0.25])
+    shifted = normal + np.array([1e4, -2e5, 0.25])
     np.testing.assert_array_equal(rank_rows(normal).rank, rank_rows(shifted).rank)
+
+
+@pytest.mark.parametrize("name", ["lattice", "lattice of tenths", "hypercube"])
+def test_rows_at_equal_distances_keep_their_order_when_shifted(name):
+    X = ROWS[name]
+    rank = rank_rows(X).rank
+    for shift in np.random.default_rng(0).uniform(-100.0, 100.0, (20, X.shape[1])):
+        np.testing.assert_array_equal(rank_rows(X + shift).rank, rank)
 
 
 def test_ranks_do_not_depend_on_rotation(normal):

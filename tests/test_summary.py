@@ -42,15 +42,6 @@ def test_summary_is_that_of_all_rows(weight):
         assert frame.origin[3] == 3.0
 
 
-def test_mean_in_single_precision_is_that_of_rounded_rows():
-    Y = rng.standard_normal((30_000, 2)) + 5.0
-    summary, rounded = (
-        summarize(ArrayRows(Y)),
-        summarize(ArrayRows(Y.astype(np.float32))),
-    )
-    np.testing.assert_allclose(summary.single, rounded.mean, rtol=1e-14)
-
-
 def test_rows_of_weight_zero_do_not_count():
     Y = np.array([[1.0], [2.0], [1e9]])
     summary = summarize(ArrayRows(Y, np.array([1.0, 3.0, 0.0])))

@@ -81,11 +81,8 @@ def test_rows_do_not_depend_on_order_or_chunks(X):
 
 
 def test_rows_do_not_depend_on_precision():
-    X = ROWS["normal"]
-    taken = take(X)
-    np.testing.assert_array_equal(
-        take(X.astype(np.float32)).X, taken.X.astype(np.float32)
-    )
+    single = ROWS["normal"].astype(np.float32)
+    np.testing.assert_array_equal(take(single).X, take(single.astype(np.float64)).X)
 
 
 def test_rows_hardly_depend_on_unit_shift_and_rotation():
@@ -100,7 +97,7 @@ def test_rows_hardly_depend_on_unit_shift_and_rotation():
         take(X @ Q).X @ Q.T,
     ):
         same = np.isin(np.round(two[:, 0], 9), np.round(one[:, 0], 9))
-        assert same.mean() > 0.98
+        assert same.mean() > 0.999
 
 
 def test_copies_are_a_weight():

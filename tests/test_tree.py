@@ -129,6 +129,20 @@ def test_prominences_on_a_line_are_those_of_its_maxima_and_minima(name):
 
 
 @pytest.mark.parametrize("name", LINES)
+def test_on_a_line_modes_merge_into_the_one_beside_the_saddle(name):
+    """Ways to farther modes lead over the same saddle, and are as high."""
+    field, low, high = LINES[name]
+    modes, tree = grow(field, np.random.default_rng(0).uniform(low, high, (150, 1)))
+    for child, parent, saddle in zip(
+        tree.child, tree.parent, tree.saddles, strict=True
+    ):
+        beyond = np.sign(modes[:, 0] - saddle) == np.sign(modes[parent, 0] - saddle)
+        assert not beyond[child]
+        beside = np.flatnonzero(beyond)[np.abs(modes[beyond, 0] - saddle).argmin()]
+        assert parent == beside
+
+
+@pytest.mark.parametrize("name", LINES)
 def test_barriers_on_a_line_are_the_descents_to_the_lowest_point_between(name):
     field, low, high = LINES[name]
     maxima, minima = stationary_points(field, low, high)

@@ -3,9 +3,8 @@
 Rows are sorted by their distance from the mean, and chance picks centres and folds by
 rank. The ranks do not change when rows are permuted, cut into chunks,
 shifted, rotated or measured in another unit, nor when copies of a row are replaced
-by a weight; distances are taken in single precision, so ``float32`` and ``float64``
-copies of the same data agree as well. (Single precision must tell the rows apart: a
-shift of a million times their spread changes the ranks.)
+by a weight. Distances that are equal but for their last digits, as on a lattice, count
+as equal, and the content of the rows decides.
 
 Equal rows share one rank: they are one centre and sit in one fold. Rows that became
 centres judge no model (they are put in the fold past the last one, which only
@@ -26,17 +25,20 @@ from modeseek.frame import Floats
 
 Integers = NDArray[np.intp]
 
+#: Bits of a squared distance that tell rows apart: arithmetic changes later ones.
+POSITION_BITS = 30
+
 
 class Place(NamedTuple):
     """Where the mean of the rows is, to tell how far they are from it."""
 
     scale: float  # a power of two near the largest value
-    mean: NDArray[np.float32]  # (d,) in units of it
+    mean: Floats  # (d,) in units of it
 
     def position(self, X: NDArray[np.floating]) -> Floats:
         """Squared distance of rows from the mean, in squared units of the scale."""
-        difference = single(X, self.scale) - self.mean
-        return np.asarray(np.einsum("ij,ij->i", difference, difference))
+        difference = _scaled(X, self.scale) - self.mean
+        return _round_bits(np.einsum("ij,ij->i", difference, difference))
 
 
 def power_of_two(size: float) -> float:
@@ -44,9 +46,15 @@ def power_of_two(size: float) -> float:
     return float(np.exp2(np.floor(np.log2(size)))) if size > 0 else 1.0
 
 
-def single(X: NDArray[np.floating], scale: float) -> Floats:
-    """Rows in units of a scale, rounded to single precision."""
-    return (X / scale).astype(np.float32, order="C").astype(np.float64)
+def _scaled(X: NDArray[np.floating], scale: float) -> Floats:
+    return np.asarray(X, dtype=np.float64) / scale
+
+
+def _round_bits(x: Floats) -> Floats:
+    """Positive numbers to POSITION_BITS bits after the first."""
+    dropped = 52 - POSITION_BITS
+    bits = np.ascontiguousarray(x).view(np.int64) + (1 << (dropped - 1))
+    return (bits >> dropped << dropped).view(np.float64)
 
 
 class Ranking(NamedTuple):
@@ -120,30 +128,25 @@ def rank_rows(
     largest = max(map_blocks(lambda rows: np.abs(X[rows]).max(), n, n_jobs=n_jobs))
     scale = power_of_two(float(largest))
     w = np.ones(n) if weight is None else weight
-    sums = map_blocks(lambda rows: w[rows] @ single(X[rows], scale), n, n_jobs=n_jobs)
-    # Rounded, so that the order of the sum, which rows may change, does not show.
-    place = Place(scale, (sum(sums) / w.sum()).astype(np.float32))
+    sums = map_blocks(lambda rows: w[rows] @ _scaled(X[rows], scale), n, n_jobs=n_jobs)
+    place = Place(scale, np.asarray(sum(sums) / w.sum()))
     distances = map_blocks(lambda rows: place.position(X[rows]), n, n_jobs=n_jobs)
     position = np.concatenate(list(distances))
     order = np.argsort(position)  # ties are settled next, so any sort will do
-    order, is_new = settle_ties(X, scale, position, order)
+    order, is_new = settle_ties(X, position, order)
     rank = np.empty(n, dtype=np.intp)
     rank[order] = np.cumsum(is_new) - 1
     return Ranking(rank, order[is_new])
 
 
 def settle_ties(
-    X: NDArray[np.floating], scale: float, position: Floats, order: Integers
+    X: NDArray[np.floating], position: Floats, order: Integers
 ) -> tuple[Integers, NDArray[np.bool_]]:
     """Sort rows at one position by content and flag the first of equal rows.
-
-    The content in single precision goes first, so that both precisions agree.
 
     Parameters
     ----------
     X : ndarray of shape (n, d)
-    scale : float
-        Power of two near the largest value.
     position : ndarray of shape (n,)
     order : ndarray of shape (n,)
         Rows by position.
@@ -162,7 +165,7 @@ def settle_ties(
         tied[:-1] |= same
         rows = order[tied]
         # The last key sorts first.
-        keys = (*X[rows].T[::-1], *single(X[rows], scale).T[::-1], position[rows])
+        keys = (*X[rows].T[::-1], position[rows])
         order = order.copy()
         order[tied] = rows[np.lexsort(keys)]
         later = np.flatnonzero(same) + 1

@@ -38,9 +38,8 @@ class Summary(NamedTuple):
     weight: float
     low: Floats  # (d,)
     high: Floats  # (d,)
-    unit: Floats  # (d,) powers of two that the next three are measured in
+    unit: Floats  # (d,) powers of two that the next two are measured in
     mean: Floats  # (d,)
-    single: Floats  # (d,) mean of the rows in single precision
     squares: Floats  # (d,) weighted sum of squared deviations
 
     @property
@@ -98,22 +97,19 @@ def _summarize_block(block: Block) -> Summary:
     n, d = X.shape
     zero = np.zeros(d)
     if not n:
-        return Summary(0, 0.0, zero + np.inf, zero - np.inf, zero, zero, zero, zero)
+        return Summary(0, 0.0, zero + np.inf, zero - np.inf, zero, zero, zero)
     low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
     size = np.maximum(-low, high)
     if not np.isfinite(size).all():
-        return Summary(n, 1.0, low, high, zero + 1.0, zero, zero, zero)
+        return Summary(n, 1.0, low, high, zero + 1.0, zero, zero)
     unit = _power_of_two(size)
     U = X / unit
     row_weight = np.ones(n) if w is None else w
     weight = float(row_weight.sum())
     mean = row_weight @ U / weight
-    single = mean
-    if X.dtype != np.float32:
-        single = row_weight @ U.astype(np.float32).astype(np.float64) / weight
     U -= mean
     squares = row_weight @ np.square(U, out=U)
-    return Summary(n, weight, low, high, unit, mean, single, squares)
+    return Summary(n, weight, low, high, unit, mean, squares)
 
 
 def _join(one: Summary, other: Summary) -> Summary:
@@ -131,6 +127,5 @@ def _join(one: Summary, other: Summary) -> Summary:
         np.maximum(one.high, other.high),
         unit,
         r * one.mean + share * apart,
-        r * one.single + share * (s * other.single - r * one.single),
         r**2 * one.squares + s**2 * other.squares + one.weight * share * apart**2,
     )

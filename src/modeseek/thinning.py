@@ -176,8 +176,7 @@ def thin(source: Source, summary: Summary, *, most: int | None = None) -> Block:
     """
     most = SAMPLE_ROWS if most is None else most
     scale = power_of_two(summary.largest)
-    mean = summary.single * summary.unit / scale
-    place = Place(scale, mean.astype(np.float32))
+    place = Place(scale, summary.mean * summary.unit / scale)
     n_places = min(PLACES, most)
     run = most // n_places
     share = summary.weight / n_places
@@ -187,8 +186,8 @@ def thin(source: Source, summary: Summary, *, most: int | None = None) -> Block:
     ahead = 4 * run
     while True:
         spans = _locate(source, place, summary, targets, ahead, most)
-        kernel, join = partial(_pick, place, spans), partial(_merge, place, most)
-        found = _sort(place, source.reduce(kernel, join, size=COUNTED_ROWS))
+        kernel, join = partial(_pick, place, spans), partial(_merge, most)
+        found = _sort(source.reduce(kernel, join, size=COUNTED_ROWS))
         taken = _take(found, spans, targets, run)
         if taken is not None:
             return _weigh(found.block, taken, summary.weight, share)
@@ -282,23 +281,23 @@ def _pick(place: Place, spans: Spans, block: Block) -> Candidates:
     position = _positions(place, block.X)
     _, inside = spans.find(_keys(position))
     w = np.ones(len(position)) if block.weight is None else block.weight
-    return _sort(place, Candidates(Block(block.X[inside], w[inside]), position[inside]))
+    return _sort(Candidates(Block(block.X[inside], w[inside]), position[inside]))
 
 
-def _merge(place: Place, most: int, one: Candidates, other: Candidates) -> Candidates:
+def _merge(most: int, one: Candidates, other: Candidates) -> Candidates:
     """Put candidates together; in order, without copies, only where they are many."""
     position = np.concatenate([one.position, other.position])
     both = Candidates(stack(one.block, other.block), position)
-    return _sort(place, both) if len(position) > 2 * GATHERED * most else both
+    return _sort(both) if len(position) > 2 * GATHERED * most else both
 
 
-def _sort(place: Place, found: Candidates) -> Candidates:
+def _sort(found: Candidates) -> Candidates:
     (X, w), position = found
     assert w is not None
     if not len(X):
         return found
     order = np.argsort(position)  # ties are settled next, so any sort will do
-    order, is_new = settle_ties(X, place.scale, position, order)
+    order, is_new = settle_ties(X, position, order)
     weight = np.add.reduceat(w[order], np.flatnonzero(is_new))
     order = order[is_new]
     return Candidates(Block(X[order], weight), position[order])

@@ -34,6 +34,9 @@ GRAPH_NEIGHBORS = 10
 #: Nearest modes of a mode to which straight lines are tried.
 LINE_NEIGHBORS = 10
 
+#: Passes whose heights differ by less may be one saddle, found twice.
+SAME_HEIGHT = 1e-6
+
 #: Points of a profile along an edge and along a line between modes.
 EDGE_POINTS, LINE_POINTS = 7, 101
 
@@ -189,7 +192,8 @@ def build_tree(
     passes = best_of_pairs(Pass(*columns))
     if has_potential(field):
         passes = _refine(field, modes, _zoom(field, passes))
-    return merge_down(heights[:k], passes)
+    apart = length(modes[passes.low] - modes[passes.high], field)
+    return merge_down(heights[:k], passes, apart)
 
 
 def _graph(
@@ -408,7 +412,17 @@ def _joins(
     return np.asarray(one_way & (reached[0] == low) & (reached[1] == high))
 
 
-def merge_down(heights: Floats, passes: Pass) -> MergeTree:
+def _from_the_highest(height: Floats, apart: Floats | None) -> Integers:
+    order = np.argsort(-height, kind="stable")
+    if apart is None:
+        return order
+    lower = -np.diff(height[order]) > SAME_HEIGHT
+    level = np.empty(len(height), dtype=np.intp)
+    level[order] = np.cumsum(np.append(0, lower)) if len(order) else 0
+    return np.lexsort((apart, level))
+
+
+def merge_down(heights: Floats, passes: Pass, apart: Floats | None = None) -> MergeTree:
     """Join groups of modes from the highest pass down; the higher summit stays.
 
     Parameters
@@ -417,6 +431,9 @@ def merge_down(heights: Floats, passes: Pass) -> MergeTree:
         Of the modes.
     passes : Pass
         The graph of modes that they span is in one piece.
+    apart : ndarray of shape (p,), optional
+        Distances of the pairs. The way between two modes may lead past a third and
+        over the same saddle: of passes of one height the nearest pair's is taken.
 
     Returns
     -------
@@ -432,7 +449,7 @@ def merge_down(heights: Floats, passes: Pass) -> MergeTree:
         return mode
 
     merges: list[tuple[int, int, int]] = []
-    for i in np.argsort(-passes.height, kind="stable"):
+    for i in _from_the_highest(passes.height, apart):
         one, two = int(passes.low[i]), int(passes.high[i])
         a, b = find(one), find(two)
         if a == b:
