@@ -18,6 +18,7 @@ made from it between the marks of a page. Peers beyond scikit-learn are in the e
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import importlib.metadata
 import json
@@ -28,6 +29,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -233,16 +235,35 @@ def start_worker(task: Task, method: str, limit: int) -> dict[str, Any]:
     """Run a method in a process of its own."""
     command = [sys.executable, __file__, "--limit", str(limit), "--worker"]
     command += [task.set, str(task.rows), str(task.features), method]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode == -signal.SIGALRM:
+    code, out, err = run_alone(command)
+    if code == -signal.SIGALRM:
         return {"status": "over", "limit": limit}
-    if done.returncode:
-        message = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        ended = done.returncode == -signal.SIGKILL
+    if code:
+        message = (err.strip().splitlines() or ["no message"])[-1]
+        ended = code == -signal.SIGKILL
         return {"status": "out of memory" if ended else "failed", "message": message}
     cold = import_seconds(f"import {MODULES.get(method, SKLEARN)}")
-    outcome = json.loads(done.stdout.splitlines()[-1])
+    outcome = json.loads(out.splitlines()[-1])
     return {"status": "done", "import_seconds": cold, **outcome}
+
+
+def run_alone(command: list[str]) -> tuple[int, str, str]:
+    """Run a command to its end, and end what it started: that would go on without it.
+
+    Its output goes to files, as a pipe stays open while any such process does.
+    """
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        process = subprocess.Popen(
+            command, stdout=out, stderr=err, text=True, start_new_session=True
+        )
+        try:
+            code = process.wait()
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        out.seek(0)
+        err.seek(0)
+        return code, out.read(), err.read()
 
 
 def measure(
