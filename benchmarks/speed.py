@@ -46,7 +46,7 @@ from quality import Method, rand_index
 WARM_ROWS = 500
 
 #: A fit shorter than this many seconds is repeated, and the median taken.
-REPEAT_BELOW, REPEATS = 20.0, 3
+REPEAT_BELOW, REPEATS = 20.0, 5
 
 #: Repeats of an import.
 IMPORTS = 3

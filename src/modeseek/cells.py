@@ -15,14 +15,15 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from modeseek.blocks import chunk_slices, map_blocks
+from modeseek.blocks import chunk_slices, count_workers, map_blocks
 from modeseek.frame import Floats
 from modeseek.sampling import Integers
 
 Singles: TypeAlias = NDArray[np.float32]
 
-#: Rows of a block: many, so that those which share cells are many too.
-BLOCK = 1 << 15
+#: Rows of a block: many, so that those which share cells are many too, but for every
+#: thread some.
+LEAST_BLOCK, BLOCK = 1 << 13, 1 << 15
 
 #: Most nodes of a cell.
 CELL_NODES = 50
@@ -107,7 +108,9 @@ def nearest_labels(cells: Cells, Z: Floats, n_jobs: int | None = None) -> Intege
     def kernel(rows: slice) -> Integers:
         return _in_block(cells, Z[rows])
 
-    parts = map_blocks(kernel, len(Z), n_jobs=n_jobs, size=BLOCK)
+    share = -(-len(Z) // count_workers(n_jobs))
+    size = min(BLOCK, max(LEAST_BLOCK, share))
+    parts = map_blocks(kernel, len(Z), n_jobs=n_jobs, size=size)
     return np.concatenate(list(parts))
 
 
