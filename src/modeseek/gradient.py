@@ -352,7 +352,7 @@ class LogDensityGradient(GradientEstimator):
     def _scout(self, known: Survey) -> bool:
         """Fit coarsely to surveyed rows, unless much of the gradient is Gaussian.
 
-        Fewer centres and widths can only make it look more Gaussian.
+        Fewer centres and widths make it look more Gaussian, if anything.
 
         Returns
         -------
