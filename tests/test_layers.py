@@ -19,6 +19,7 @@ LAYERS = {
     "sampling": 1,
     "source": 1,
     "rounding": 1,
+    "pairs": 2,
     "neighbors": 2,
     "cells": 2,
     "field": 2,

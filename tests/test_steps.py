@@ -305,6 +305,10 @@ def test_rows_of_negative_mass_are_counted_one_by_one():
         separate, np.array([[0.1, 0.0], [3.9, 0.0]]), fixed_point(), tol=0.0, max_iter=1
     )
     assert end.guarded.tolist() == [False, True]
+    # One feature of negative mass is enough.
+    half = SeparateField(C, np.ones(2), np.stack([np.ones(2), theta]))
+    end = climb(half, np.array([[3.9, 0.0]]), fixed_point(), tol=0.0, max_iter=1)
+    assert end.guarded.tolist() == [True]
 
 
 def test_a_bold_step_tries_the_fixed_point_before_the_safe_step():
@@ -503,8 +507,15 @@ def test_polishing_tells_maxima_saddles_minima_and_plateaus():
     assert not bottom.is_flat[0]
 
 
-def test_points_are_polished_as_each_of_them_alone():
+def test_points_are_polished_as_each_of_them_alone(monkeypatch):
     """Where Newton's step fails for some, only those climb instead."""
+    climbed = []
+
+    def count(field, Z, *args, **kwargs):
+        climbed.append(len(Z))
+        return climb(field, Z, *args, **kwargs)
+
+    monkeypatch.setattr(modes, "climb", count)
     points = np.array([[1.4, 0.1], [0.3, 0.0], [-0.6, 0.5], [-1.3, 0.0]])
     values = _look(PAIR, points).values[:, -1]
     assert 0 < (values >= 0).sum() < len(points)
@@ -512,6 +523,8 @@ def test_points_are_polished_as_each_of_them_alone():
     alone = [polish(PAIR, point[None]).points[0] for point in points]
     np.testing.assert_allclose(together.points, alone, atol=1e-9)
     assert together.is_mode.all()
+    assert len(climbed) > 0
+    assert max(climbed) < len(points)
     np.testing.assert_array_equal(np.sign(together.points[:, 0]), [1, 1, -1, -1])
 
 
@@ -620,6 +633,19 @@ def test_an_end_in_a_certain_basin_is_not_followed():
     found = assign_modes(PAIR, np.concatenate([ends, far]), modes, no_climb, basins)
     right = int(np.argmax(modes[:, 0]))
     assert found.tolist() == [0, 1, right]
+
+
+def test_an_end_in_no_certain_basin_climbs_on_and_may_pass_a_nearer_mode():
+    uneven = PAIR._replace(centers=1.2 * PAIR.centers, theta=np.array([1.0, 0.3]))
+    found = find_modes(uneven, np.array([[-1.75, 0.0], [1.75, 0.0]]))
+    left, right = np.argsort(found[:, 0])
+    end = np.array([[0.3, 0.0]])
+    reached = climb(uneven, end, fixed_point(), tol=1e-6, max_iter=500).points
+    assert norm(reached - found[left]) < 0.01
+    assert norm(end - found[right]) < norm(end - found[left])
+    basins = certain_basins(uneven, found)
+    assert not basins.find(uneven, end)[1]
+    assert assign_modes(uneven, end, found, no_climb, basins).tolist() == [left]
 
 
 def test_an_end_at_its_mode_is_not_polished(monkeypatch):

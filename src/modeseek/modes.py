@@ -13,8 +13,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 from scipy.spatial import KDTree
 
 from modeseek.ascent import ROUNDING, Bools, climb, fixed_point
@@ -22,6 +20,7 @@ from modeseek.basins import Basins
 from modeseek.blocks import one_blas_thread
 from modeseek.field import Field, curvature
 from modeseek.frame import Floats
+from modeseek.pairs import find_pieces
 from modeseek.sampling import Integers
 
 #: Ends this close (in widths) to a mode are at the mode.
@@ -173,9 +172,7 @@ def find_modes(field: Field, ends: Floats) -> Floats:
     if len(points) < 2:
         return points
     near = KDTree(points * weights).query_pairs(SAME_MODE, output_type="ndarray")
-    pairs = near.T.astype(np.int32)  # SciPy before 1.13 takes no wider numbers
-    graph = coo_array((np.ones(len(near)), pairs), shape=(len(points),) * 2)
-    _, group = connected_components(graph, directed=False)
+    _, group = find_pieces(near, len(points))
     return points[np.unique(group, return_index=True)[1]]
 
 

@@ -11,14 +11,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from modeseek.blocks import CHUNK_ELEMENTS, chunk_slices, map_blocks
 from modeseek.frame import Floats
 from modeseek.neighbors import Search
+from modeseek.pairs import distinct_pairs, find_pieces
 from modeseek.sampling import Integers
-from modeseek.tree import distinct_pairs
 
 #: Neighbours to which a node has edges.
 EDGE_NEIGHBORS = 10
@@ -75,8 +73,7 @@ def find_edges(nodes: Floats, near: Neighbors, n_jobs: int | None = None) -> Int
     edges = distinct_pairs(np.arange(m)[:, None], near.node[:, :EDGE_NEIGHBORS], m)
     outside = np.arange(m)
     while True:
-        graph = coo_array((np.ones(len(edges)), edges.T), shape=(m, m))
-        n_pieces, piece = connected_components(graph, directed=False)
+        n_pieces, piece = find_pieces(edges, m)
         if n_pieces == 1:
             return edges
         # What is still outside is still the nearest there.

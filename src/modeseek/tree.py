@@ -26,6 +26,7 @@ from modeseek.blocks import in_chunks, one_blas_thread
 from modeseek.field import Field, curvature, gradient, has_potential, potential
 from modeseek.frame import Floats
 from modeseek.modes import assign_modes
+from modeseek.pairs import distinct_pairs
 from modeseek.sampling import Integers
 
 #: Neighbours of a row in the graph that passes are sought on.
@@ -212,24 +213,6 @@ def _graph(
     # A chain through all modes keeps the graph in one piece.
     chain = np.column_stack([np.arange(k - 1), np.arange(1, k)])
     return edges, np.unique(np.concatenate([lines, chain]), axis=0)
-
-
-def distinct_pairs(one: Integers, other: Integers, m: int) -> Integers:
-    """Distinct pairs of two different numbers below m, the lower first, ascending.
-
-    Parameters
-    ----------
-    one, other : ndarray of int that can be broadcast together
-    m : int
-
-    Returns
-    -------
-    ndarray of shape (e, 2)
-    """
-    # One number for each pair: rows of two take far longer to sort.
-    keys = np.minimum(one, other) * m + np.maximum(one, other)
-    keys = np.sort(keys[one != other])
-    return np.column_stack(np.divmod(keys[np.diff(keys, prepend=-1) > 0], m))
 
 
 def _node_heights(
