@@ -523,8 +523,10 @@ def test_points_are_polished_as_each_of_them_alone(monkeypatch):
     alone = [polish(PAIR, point[None]).points[0] for point in points]
     np.testing.assert_allclose(together.points, alone, atol=1e-9)
     assert together.is_mode.all()
-    assert len(climbed) > 0
-    assert max(climbed) < len(points)
+    # With the last one, which is about to arrive, those that fail are not all.
+    climbed.clear()
+    polish(PAIR, points[[1, 3]])
+    assert climbed[0] == 1
     np.testing.assert_array_equal(np.sign(together.points[:, 0]), [1, 1, -1, -1])
 
 
