@@ -66,12 +66,13 @@ def test_edges_are_those_of_neighbours_and_the_shortest_ties(d, centers):
     np.testing.assert_array_equal(order, np.arange(len(edges)))
 
 
-def test_edges_do_not_depend_on_threads():
-    nodes = make_blobs(1500, 9, centers=5, random_state=0)[0]
-    near = find_neighbors(Search(nodes), 20)
-    np.testing.assert_array_equal(
-        find_edges(nodes, near, n_jobs=1), find_edges(nodes, near, n_jobs=3)
-    )
+def test_many_pieces_are_tied_too():
+    """A hundred and fifty pieces of twelve."""
+    rng = np.random.default_rng(0)
+    places = np.repeat(rng.uniform(-100.0, 100.0, (150, 3)), 12, axis=0)
+    nodes = places + 1e-3 * rng.standard_normal(places.shape)
+    _, _, edges = find_all(nodes)
+    assert {tuple(map(int, edge)) for edge in edges} == slow_edges(nodes)
 
 
 @pytest.mark.parametrize("grain", [0.0, 0.3])

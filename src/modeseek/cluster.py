@@ -54,7 +54,7 @@ ASCENTS = ("auto", "rows", "fixed_point", "gradient", "quasi_newton", "blurring"
 TREE_ROWS = 3000
 
 #: Rows that are enough to see that a Gaussian explains little of the gradient.
-SCOUTS = 4096
+SCOUTS = 2048
 
 #: ascent="auto" follows the gradient where a Gaussian explains this share of it. Where
 #: it explains less, but enough to be the model's base, it follows it on trial.
@@ -135,7 +135,7 @@ class ModeClustering(Answers, ClusterMixin, BaseEstimator):
         How modes merge, with the prominence of each merge and its standard error.
     estimator_ : LogDensityGradient or KernelDensityGradient
         The fitted gradient. Where rows climb from row to row by default, it only
-        decided that, and is fitted to 4,096 of the rows if there are more.
+        decided that, and is fitted to 2,048 of the rows if there are more.
     feature_relevance_ : ndarray of shape (n_features,)
         Share of each feature in what is not Gaussian about the gradient, see
         :class:`LogDensityGradient`; only with that estimator.

@@ -8,6 +8,7 @@ unit of each feature must not matter, features are standardised instead.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +37,20 @@ class Frame(NamedTuple):
         return np.asarray(Z * self.unit + self.origin)
 
 
+def power_of_two(size: float) -> float:
+    """Largest power of two up to a size, also a subnormal one; 1 for zero.
+
+    Parameters
+    ----------
+    size : float
+
+    Returns
+    -------
+    float
+    """
+    return math.ldexp(1.0, math.frexp(size)[1] - 1) if size > 0 else 1.0
+
+
 def frame_from_centers(C: Floats) -> Frame:
     """Choose the frame: median of the centres, typical distance between them.
 
@@ -57,7 +72,7 @@ def frame_from_centers(C: Floats) -> Frame:
         return Frame(origin, 1.0)
     # The middle size, not the largest: beside one far centre the squares of all other
     # distances would underflow. The far ones need only stay finite.
-    coarse = float(np.exp2(np.floor(np.log2(np.median(size[size > 0])))))
+    coarse = power_of_two(float(np.median(size[size > 0])))
     reach = coarse * FARTHEST
     typical = typical_distance(np.clip(spread, -reach, reach) / coarse)
     return Frame(origin, coarse * float(np.exp2(np.round(np.log2(typical)))))

@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
-from modeseek.blocks import CHUNK_ELEMENTS, chunk_slices, map_blocks
+from modeseek.blocks import chunk_slices, one_blas_thread
 from modeseek.frame import Floats
 from modeseek.neighbors import Search
 from modeseek.pairs import distinct_pairs, find_pieces
@@ -23,6 +24,9 @@ EDGE_NEIGHBORS = 10
 
 #: Neighbour whose distance half-way along an edge is compared with that at its ends.
 MIDWAY_NEIGHBOR = 5
+
+#: Relative rounding of distances, and more.
+ROUNDING = 1e-9
 
 #: Shortest edges by which a piece of the graph is tied to the rest.
 TIES = 3
@@ -53,7 +57,8 @@ def find_neighbors(search: Search, q: int) -> Neighbors:
     return Neighbors(distance[:, 1:], index[:, 1:])
 
 
-def find_edges(nodes: Floats, near: Neighbors, n_jobs: int | None = None) -> Integers:
+@one_blas_thread()
+def find_edges(nodes: Floats, near: Neighbors) -> Integers:
     """Edges between neighbours, and ties that make one piece of the graph.
 
     Every piece is tied to its nearest nodes outside, until one is left.
@@ -62,7 +67,6 @@ def find_edges(nodes: Floats, near: Neighbors, n_jobs: int | None = None) -> Int
     ----------
     nodes : ndarray of shape (m, d)
     near : Neighbors
-    n_jobs : int or None
 
     Returns
     -------
@@ -78,7 +82,7 @@ def find_edges(nodes: Floats, near: Neighbors, n_jobs: int | None = None) -> Int
             return edges
         # What is still outside is still the nearest there.
         joined = np.flatnonzero(piece[outside] == piece)
-        outside[joined] = _nearest_outside(nodes, piece, joined, n_jobs)
+        outside[joined] = _nearest_outside(nodes, piece, joined)
         # Products cancel digits: the distance comes from the difference.
         distance = np.linalg.norm(nodes - nodes[outside], axis=1)
         order = np.lexsort((distance, piece))
@@ -90,33 +94,37 @@ def find_edges(nodes: Floats, near: Neighbors, n_jobs: int | None = None) -> Int
         edges = distinct_pairs(one, other, m)
 
 
-def _nearest_outside(
-    nodes: Floats, piece: Integers, some: Integers, n_jobs: int | None
-) -> Integers:
-    """Nearest node in another piece, for some nodes."""
+def _nearest_outside(nodes: Floats, piece: Integers, some: Integers) -> Integers:
+    """Nearest node in another piece, for some nodes.
+
+    By the triangle inequality it is no farther than the middle of any piece plus the
+    distance of that piece's nearest node from there. Pieces that do not come so near
+    by their farthest node are left out.
+    """
     order = np.argsort(piece, kind="stable")
-    bounds = np.searchsorted(piece[order], np.arange(piece.max() + 2))
-    V = nodes - np.median(nodes, axis=0)  # not the mean: products cancel far from it
+    owner = piece[order]
+    first = np.flatnonzero(np.diff(owner, prepend=-1))
+    V = nodes[order] - np.median(nodes, axis=0)  # products cancel far from the origin
+    middle = np.add.reduceat(V, first) / np.bincount(owner)[:, None]
+    away = np.linalg.norm(V - middle[owner], axis=1)
+    nearest, farthest = (f.reduceat(away, first) for f in (np.minimum, np.maximum))
     # The nearest v has the greatest u.v - |v|^2 / 2, a product with a column more.
-    outer = np.column_stack([V, -0.5 * np.einsum("ij,ij->i", V, V)])[order].T.copy()
-    asking = some[np.argsort(piece[some], kind="stable")]
-    inner = np.column_stack([V, np.ones(len(V))])[asking]
-    owner = piece[asking]
-
-    def kernel(rows: slice) -> Integers:
-        nearness = inner[rows] @ outer
-        starts = np.flatnonzero(np.diff(owner[rows], prepend=-1))
-        ends = np.append(starts[1:], len(nearness))
-        for first, end in zip(starts, ends, strict=True):
-            own = owner[rows.start + first]
-            nearness[first:end, bounds[own] : bounds[own + 1]] = -np.inf
-        return np.asarray(order[nearness.argmax(axis=1)])
-
-    size = max(1, CHUNK_ELEMENTS // len(nodes))
-    blocks = map_blocks(kernel, len(inner), n_jobs=n_jobs, size=size)
-    nearest = np.empty(len(nodes), dtype=np.intp)
-    nearest[asking] = np.concatenate(list(blocks))
-    return nearest[some]
+    outer = np.column_stack([V, -0.5 * np.einsum("ij,ij->i", V, V)])
+    asks = np.isin(order, some)
+    found = np.arange(len(nodes))
+    for own, members in enumerate(np.split(np.arange(len(nodes)), first[1:])):
+        rows = members[asks[members]]
+        distance = cdist(V[rows], middle)
+        distance[:, own] = np.inf
+        reach = (distance + nearest).min(axis=1, keepdims=True) * (1.0 + ROUNDING)
+        targets = np.flatnonzero((distance - farthest <= reach).any(axis=0)[owner])
+        others = outer[targets].T
+        for part in chunk_slices(len(rows), len(targets)):
+            U = np.column_stack([V[rows[part]], np.ones(len(rows[part]))])
+            found[rows[part]] = targets[(U @ others).argmax(axis=1)]
+    result = np.empty(len(nodes), dtype=np.intp)
+    result[order] = order[found]
+    return result[some]
 
 
 def edge_heights(

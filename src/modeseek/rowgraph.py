@@ -95,7 +95,7 @@ def build_graph(
     k = min(HEIGHT_NEIGHBORS, max(1, m // 4))
     log_radius = _log_radius(near, counts / counts.mean(), k)
     height = -dimension * log_radius
-    edges = find_edges(nodes, near, n_jobs)
+    edges = find_edges(nodes, near)
     ridge = edge_heights(search, near, edges, height, dimension)
     uphill = _ways_up(height, edges, ridge)
     peaks, mode = _follow(uphill, nodes, height)

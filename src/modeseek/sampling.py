@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from modeseek.blocks import map_blocks
-from modeseek.frame import Floats
+from modeseek.frame import Floats, power_of_two
 
 Integers = NDArray[np.intp]
 
@@ -39,11 +39,6 @@ class Place(NamedTuple):
         """Squared distance of rows from the mean, in squared units of the scale."""
         difference = _scaled(X, self.scale) - self.mean
         return _round_bits(np.einsum("ij,ij->i", difference, difference))
-
-
-def power_of_two(size: float) -> float:
-    """Largest power of two up to a size; 1 for a size of zero."""
-    return float(np.exp2(np.floor(np.log2(size)))) if size > 0 else 1.0
 
 
 def _scaled(X: NDArray[np.floating], scale: float) -> Floats:

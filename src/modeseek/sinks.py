@@ -105,7 +105,8 @@ def csv_lines(batch: pa.RecordBatch, delimiter: str = ",") -> bytes:
     --------
     >>> import pyarrow as pa
     >>> from modeseek.sinks import csv_lines
-    >>> csv_lines(pa.record_batch({"a": [1, None], "b": ["x", "y, z"]}))
+    >>> rows = pa.RecordBatch.from_pydict({"a": [1, None], "b": ["x", "y, z"]})
+    >>> csv_lines(rows)
     b'1,x\n,"y, z"\n'
     """
     if not batch.num_rows:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modeseek.blocks import chunk_slices
-from modeseek.frame import Floats
+from modeseek.frame import Floats, power_of_two
 from modeseek.rounding import Rounding, find_rounding
 from modeseek.sampling import (
     Integers,
@@ -30,7 +30,6 @@ from modeseek.sampling import (
     Ranking,
     Sample,
     draw_centers,
-    power_of_two,
     settle_ties,
     take_sample,
 )
@@ -85,7 +84,7 @@ class Counts(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """Rows that may be taken, with the weight of their copies."""
+    """Rows that may be taken; once sorted, with the weight of their copies."""
 
     block: Block
     position: Floats  # (m,)
@@ -277,11 +276,13 @@ def _narrow(
 
 
 def _pick(place: Place, spans: Spans, block: Block) -> Candidates:
-    """Distinct rows of the spans, with the weight of their copies."""
+    """Rows of the spans, each with its weight."""
     position = _positions(place, block.X)
     _, inside = spans.find(_keys(position))
     w = np.ones(len(position)) if block.weight is None else block.weight
-    return _sort(Candidates(Block(block.X[inside], w[inside]), position[inside]))
+    if inside.all():
+        return Candidates(Block(block.X, w), position)
+    return Candidates(Block(block.X[inside], w[inside]), position[inside])
 
 
 def _merge(most: int, one: Candidates, other: Candidates) -> Candidates:
