@@ -21,6 +21,9 @@ Floats = NDArray[np.float64]
 #: distances leave no digits for the rest.
 FARTHEST = 1e100
 
+#: A unit below this is refused anyway, and its inverse may overflow.
+SMALLEST = 2.0**-1000
+
 
 class Frame(NamedTuple):
     """Shift and scale between the data and the core's coordinates."""
@@ -73,6 +76,8 @@ def frame_from_centers(C: Floats) -> Frame:
     # The middle size, not the largest: beside one far centre the squares of all other
     # distances would underflow. The far ones need only stay finite.
     coarse = power_of_two(float(np.median(size[size > 0])))
+    if coarse < SMALLEST:
+        return Frame(origin, coarse)
     reach = coarse * FARTHEST
     typical = typical_distance(np.clip(spread, -reach, reach) / coarse)
     return Frame(origin, coarse * float(np.exp2(np.round(np.log2(typical)))))
