@@ -160,6 +160,26 @@ def test_heavy_counts_and_near_copies_stay_finite():
     assert np.isfinite(tree.passes).all()
 
 
+@pytest.mark.filterwarnings("ignore:The chosen bandwidth")
+@pytest.mark.parametrize(
+    "X",
+    [
+        [[1e-15], [0.0], *[[13.0]] * 3],
+        [[1e-15, 13.0], [0.0, 13.0], [13.0, 0.0], *[[13.0, 13.0]] * 8],
+        np.append(np.random.default_rng(0).normal(13.0, 1.0, 40), [1e-15, 0.0])[
+            :, None
+        ],
+    ],
+)
+def test_rows_that_differ_may_coincide_in_the_frame(X):
+    """Less than rounding lies between the first two, once the mean is taken away."""
+    model = ModeClustering(ascent="rows").fit(X)
+    assert np.isfinite(model.merge_tree_.prominence).all()
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    np.testing.assert_allclose(model.membership(X).sum(axis=1), 1.0)
+    assert np.isfinite(model.outlier_score(X)).all()
+
+
 def test_two_and_three_rows_are_a_graph():
     for n in (2, 3):
         graph, tree = build_graph(np.arange(n)[:, None] * 1.0, np.ones(n))

@@ -53,7 +53,7 @@ def find_neighbors(search: Search, q: int) -> Neighbors:
     Neighbors
     """
     distance, index = search.query(search.nodes, q + 1)
-    # Rows are distinct, so each one's nearest is itself, but for underflow.
+    # Each one's nearest is itself, unless rows that differ coincide in the frame.
     return Neighbors(distance[:, 1:], index[:, 1:])
 
 
@@ -149,10 +149,10 @@ def edge_heights(
     ndarray of shape (e,)
     """
     q = min(MIDWAY_NEIGHBOR, near.distance.shape[1])
-    here = _safe_log(near.distance[:, q - 1])
+    here = safe_log(near.distance[:, q - 1])
 
     def lowest(some: Integers, distance: Floats) -> Floats:
-        there = _safe_log(distance)[:, None]
+        there = safe_log(distance)[:, None]
         fall = dimension * np.maximum(there - here[some], 0.0)
         return np.asarray((height[some] - fall).min(axis=1))
 
@@ -165,7 +165,8 @@ def edge_heights(
     return ridge
 
 
-def _safe_log(distance: Floats) -> Floats:
+def safe_log(distance: Floats) -> Floats:
+    """Logarithm of distances, also of zero."""
     return np.asarray(np.log(np.maximum(distance, np.finfo(float).tiny)))
 
 
@@ -193,8 +194,9 @@ def _midway_bounds(search: Search, near: Neighbors, edges: Integers, q: int) -> 
         square[rows] = around[:, :, q - 1]
     bound = np.hypot(np.sqrt(np.maximum(square, 0.0)), search.grain)
     start = np.arange(m)[:, None]
-    keys = np.minimum(start, to) * m + np.maximum(start, to)
-    position = np.searchsorted(edges[:, 0] * m + edges[:, 1], keys.ravel())
+    others = to != start
+    keys = (np.minimum(start, to) * m + np.maximum(start, to))[others]
+    position = np.searchsorted(edges[:, 0] * m + edges[:, 1], keys)
     bounds = np.full(len(edges), np.inf)
-    np.minimum.at(bounds, position, bound.ravel())
+    np.minimum.at(bounds, position, bound[others])
     return bounds

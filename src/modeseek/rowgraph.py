@@ -28,7 +28,13 @@ import numpy as np
 from modeseek.cells import cut_cells, nearest_labels
 from modeseek.frame import Floats
 from modeseek.neighbors import TREE_FEATURES, Search
-from modeseek.rowedges import Neighbors, edge_heights, find_edges, find_neighbors
+from modeseek.rowedges import (
+    Neighbors,
+    edge_heights,
+    find_edges,
+    find_neighbors,
+    safe_log,
+)
 from modeseek.sampling import Integers
 from modeseek.soft import OWN_ADVANTAGE
 from modeseek.tree import (
@@ -111,8 +117,7 @@ def build_graph(
 
 def _dimension(distance: Floats, d: int) -> float:
     """Maximum likelihood of the dimension, from 1 to that of the rows."""
-    far = np.maximum(distance[:, -1:], np.finfo(float).tiny)
-    rise = np.log(far / np.maximum(distance[:, :-1], np.finfo(float).tiny))
+    rise = safe_log(distance[:, -1:]) - safe_log(distance[:, :-1])
     mean = float(rise.mean()) if rise.size else 0.0
     return float(np.clip(1.0 / mean, 1.0, d)) if mean > 0 else float(d)
 
@@ -245,9 +250,8 @@ def row_heights(graph: RowGraph, Z: Floats, n_jobs: int | None = None) -> Floats
     """
     k = min(HEIGHT_NEIGHBORS, max(1, len(graph.nodes) // 4))
     distance, index = Search(graph.nodes, graph.grain, n_jobs).query(Z, k)
-    r = np.maximum(distance[:, k // 2 :], np.finfo(float).tiny)
     at_node = (graph.nodes[index[:, 0]] == Z).all(axis=1)
-    height = -graph.dimension * np.log(r).mean(axis=1)
+    height = -graph.dimension * safe_log(distance[:, k // 2 :]).mean(axis=1)
     return np.where(at_node, graph.height[index[:, 0]], height)
 
 
@@ -288,7 +292,7 @@ def row_memberships(
     for label in range(barrier.shape[1]):
         members = Search(graph.nodes[node_labels == label], n_jobs=n_jobs)
         distance, _ = members.query(Z, 1)
-        beyond = np.log(np.maximum(distance[:, 0] / reach, 1.0))
+        beyond = np.maximum(safe_log(distance[:, 0]) - safe_log(reach), 0.0)
         fall[:, label] += graph.dimension * beyond
     fall += OWN_ADVANTAGE
     fall[np.arange(len(Z)), node_labels[index]] = 0.0
