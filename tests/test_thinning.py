@@ -1,5 +1,7 @@
 """Rows that stand for all: the same whatever order, chunks, precision and copies."""
 
+from functools import reduce
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
@@ -111,6 +113,26 @@ def test_copies_are_a_weight():
     assert heavy.sum() == 1
     share = weighted.weight[heavy][0] / weighted.weight.sum()
     assert share == pytest.approx(5_000 / copies.sum(), rel=1e-9)
+
+
+class Watched:
+    """Rows in chunks, and how many of each chunk were handed on."""
+
+    def __init__(self, X, size=10_000):
+        self.parts, self.n_found = [X[i : i + size] for i in range(0, len(X), size)], []
+
+    def reduce(self, kernel, join, size):
+        found = [kernel(Block(part, None)) for part in self.parts]
+        self.n_found += [len(f.position) for f in found if hasattr(f, "position")]
+        return reduce(join, found)
+
+
+def test_of_many_copies_one_is_handed_on():
+    X = ROWS["lattice"]
+    source = Watched(X)
+    taken = thin(source, summarize(ArrayRows(X)), most=MOST)
+    assert_same(taken, take(X))
+    assert max(source.n_found) <= len(np.unique(X, axis=0)) == 6**3
 
 
 def test_rows_are_at_most_as_many_as_wanted(X):

@@ -84,10 +84,11 @@ def gaussians(D: Floats, scales: Floats) -> Iterator[Floats]:
     P = np.empty_like(D)
     previous = np.inf
     for scale in scales:
-        squarings = [k for k in (1, 2) if _is_close(previous**2, 2.0**k * scale**2)]
-        for _ in range(squarings[0] if squarings else 0):
+        halvings = (k for k in (1, 2) if _is_close(previous**2, 2.0**k * scale**2))
+        n_squarings = next(halvings, 0)
+        for _ in range(n_squarings):
             np.multiply(P, P, out=P)
-        if not squarings:
+        if not n_squarings:
             np.multiply(D, -0.5 / scale**2, out=P)
             np.exp(P, out=P)
         yield P

@@ -185,7 +185,9 @@ def thin(source: Source, summary: Summary, *, most: int | None = None) -> Block:
     ahead = 4 * run
     while True:
         spans = _locate(source, place, summary, targets, ahead, most)
-        kernel, join = partial(_pick, place, spans), partial(_merge, most)
+        few = summary.n_rows <= GATHERED * most
+        kernel = partial(_pick if few else _pick_distinct, place, spans)
+        join = partial(_merge, most)
         found = _sort(source.reduce(kernel, join, size=COUNTED_ROWS))
         taken = _take(found, spans, targets, run)
         if taken is not None:
@@ -283,6 +285,11 @@ def _pick(place: Place, spans: Spans, block: Block) -> Candidates:
     if inside.all():
         return Candidates(Block(block.X, w), position)
     return Candidates(Block(block.X[inside], w[inside]), position[inside])
+
+
+def _pick_distinct(place: Place, spans: Spans, block: Block) -> Candidates:
+    """Distinct rows of the spans: many rows may be copies of few, and travel."""
+    return _sort(_pick(place, spans, block))
 
 
 def _merge(most: int, one: Candidates, other: Candidates) -> Candidates:
