@@ -1,7 +1,7 @@
 """How prominent chance makes the modes of the graph of rows, beside the bound in use.
 
 Draws uniform cubes, builds the graph of rows, and prints quantiles of the largest
-prominence with ``modeseek.level.chance_prominence``::
+prominence with ``modeseek.tree.default_cut.chance_prominence``::
 
     python benchmarks/chance.py --draws 20
 """
@@ -12,8 +12,8 @@ import argparse
 
 import numpy as np
 
-from modeseek.level import chance_prominence
-from modeseek.rowgraph import build_graph
+from modeseek.graph.row_graph import build_graph
+from modeseek.tree.default_cut import chance_prominence
 
 
 def largest_prominence(n: int, d: int, seed: int) -> tuple[float, float]:

@@ -42,9 +42,9 @@ from skimage.transform import resize
 from sklearn.metrics import adjusted_rand_score
 
 from modeseek import KernelDensityGradient, image
-from modeseek.ascent import climb, fixed_point
-from modeseek.blocks import map_blocks
-from modeseek.modes import assign_modes, find_modes
+from modeseek.field.ascent import climb, fixed_point
+from modeseek.field.modes import assign_modes, find_modes
+from modeseek.rows.blocks import map_blocks
 
 #: Pixels that carry a kernel of the Gaussian mean shift.
 MEAN_SHIFT_KERNELS = 500

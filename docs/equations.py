@@ -4,7 +4,7 @@
 
     $$ ... $$ (label)
 
-    *Computed by* {func}`modeseek.moments.compute_moments`, ...
+    *Computed by* {func}`modeseek.gradient.moments.compute_moments`, ...
 
 So the page links to the functions; :func:`add_equations` links the functions back.
 """

@@ -8,7 +8,7 @@ import pytest
 
 from modeseek import LogDensityGradient
 from modeseek.datasets import three_gaussians
-from modeseek.penalties import PENALTIES
+from modeseek.gradient.extensions.penalties import PENALTIES
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "adding_a_penalty.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), flags=re.DOTALL)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from modeseek.ascent import (
+from modeseek.field.ascent import (
     _follow_parabola,
     accelerated,
     climb,
@@ -16,7 +16,7 @@ from modeseek.ascent import (
     length,
     quasi_newton,
 )
-from modeseek.field import KernelField, PotentialField, SeparateField
+from modeseek.field.fields import KernelField, PotentialField, SeparateField
 
 ASCENTS = {
     "fixed_point": lambda field: fixed_point(),

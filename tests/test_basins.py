@@ -5,11 +5,11 @@ import pytest
 from sklearn.datasets import make_blobs, make_moons
 
 from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
-from modeseek.ascent import accelerated, climb, fixed_point
-from modeseek.basins import _fourth_derivatives, _third_derivative, certain_basins
 from modeseek.datasets import three_gaussians
-from modeseek.field import KernelField, PotentialField, SeparateField, curvature
-from modeseek.modes import assign_modes, find_modes
+from modeseek.field.ascent import accelerated, climb, fixed_point
+from modeseek.field.basins import _fourth_derivatives, _third_derivative, certain_basins
+from modeseek.field.fields import KernelField, PotentialField, SeparateField, curvature
+from modeseek.field.modes import assign_modes, find_modes
 
 
 def random_field(seed, base=False):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from modeseek.blocks import (
+from modeseek.rows.blocks import (
     CHUNK_ELEMENTS,
     chunk_slices,
     count_workers,

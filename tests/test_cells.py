@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs
 
-from modeseek.cells import CELL_NODES, cut_cells, nearest_labels
+from modeseek.graph.cells import CELL_NODES, cut_cells, nearest_labels
 
 
 def blobs(seed, n_rows, n_features, centers=8, std=1.0):

@@ -8,20 +8,20 @@ import pytest
 from sklearn.base import clone
 
 from modeseek import LogDensityGradient, ModeClustering
-from modeseek.blocks import one_blas_thread
-from modeseek.choices import make_choice
 from modeseek.datasets import three_gaussians
-from modeseek.field import CommonField, PotentialField, SeparateField, gradient
-from modeseek.losses import LOSSES, Rule, loss_sums
-from modeseek.moments import Problem, compute_moments, task_scales
-from modeseek.penalties import (
+from modeseek.field.fields import CommonField, PotentialField, SeparateField, gradient
+from modeseek.gradient.extensions.choices import make_choice
+from modeseek.gradient.extensions.losses import LOSSES, Rule, loss_sums
+from modeseek.gradient.extensions.penalties import (
     ITERATIVE,
     NEED_TASKS,
     PENALTIES,
     POSITIVE_PENALTIES,
     quadratic_loss,
 )
-from modeseek.selection import search
+from modeseek.gradient.moments import Problem, compute_moments, task_scales
+from modeseek.gradient.selection import search
+from modeseek.rows.blocks import one_blas_thread
 
 D = 2
 X = three_gaussians(D).sample(300, random_state=0)[0]

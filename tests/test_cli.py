@@ -18,8 +18,16 @@ import pytest
 from typer.testing import CliRunner
 
 from modeseek import LogDensityGradient, ModeClustering
-from modeseek.cli import BAD_DATA, BROKEN_PIPE, INTERNAL, INTERRUPTED, USAGE, app, run
-from modeseek.cytometry import write_fcs
+from modeseek.cli.commands import (
+    BAD_DATA,
+    BROKEN_PIPE,
+    INTERNAL,
+    INTERRUPTED,
+    USAGE,
+    app,
+    run,
+)
+from modeseek.cli.cytometry import write_fcs
 from modeseek.datasets import three_gaussians
 from modeseek.persist import load_model, save_model
 
@@ -241,8 +249,8 @@ def test_larger_files_are_fitted_on_some_rows_and_labelled_whole(
     assert len(labels) == 3000
     first = place.read_bytes()
     # The draw is of the seed, not of the batches.
-    monkeypatch.setattr("modeseek.tables.BATCH_ROWS", 100)
-    monkeypatch.setattr("modeseek.streaming.BATCH_ROWS", 100)
+    monkeypatch.setattr("modeseek.cli.tables.BATCH_ROWS", 100)
+    monkeypatch.setattr("modeseek.cli.streaming.BATCH_ROWS", 100)
     assert run([*base, "--force", "-q"]) == 0
     assert place.read_bytes() == first
     assert run([*base, "--force", "-q", "--seed", "1"]) == 0
@@ -250,8 +258,8 @@ def test_larger_files_are_fitted_on_some_rows_and_labelled_whole(
 
 
 def test_what_does_not_fit_in_memory_is_drawn_from(monkeypatch, rows, capsys):
-    monkeypatch.setattr("modeseek.streaming.free_memory", lambda: 0)
-    monkeypatch.setattr("modeseek.streaming.BATCH_ROWS", 50)
+    monkeypatch.setattr("modeseek.cli.streaming.free_memory", lambda: 0)
+    monkeypatch.setattr("modeseek.cli.streaming.BATCH_ROWS", 50)
     assert run(["cluster", str(rows), "--raw"]) == 0
     assert "fitted on 50 of 200 rows, drawn at random" in capsys.readouterr().err
 
@@ -364,7 +372,7 @@ def test_a_failure_while_writing_leaves_what_was_there(rows, tmp_path, monkeypat
     def fail(*args):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("modeseek.sinks.csv_lines", fail)
+    monkeypatch.setattr("modeseek.cli.sinks.csv_lines", fail)
     model = str(tmp_path / "model.skops")
     assert run(["cluster", str(rows), "--force", "-m", model]) == BAD_DATA
     assert place.read_text() == "precious"

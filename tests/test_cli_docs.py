@@ -44,7 +44,7 @@ def test_the_page_shows_what_is_printed(folder, command, shown):
 
 
 def test_every_command_is_on_the_page():
-    from modeseek.cli import app
+    from modeseek.cli.commands import app
 
     names = {command.callback.__name__ for command in app.registered_commands}
     shown = {

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
 from modeseek.datasets import gaussian, three_gaussians
-from modeseek.level import LEAST_PROMINENCE, LEAST_SIGNIFICANCE
+from modeseek.tree.default_cut import LEAST_PROMINENCE, LEAST_SIGNIFICANCE
 
 SEPARATE = LogDensityGradient(30, bandwidth=1.5, alpha=1e-3, coefficients="separate")
 

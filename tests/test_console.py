@@ -6,10 +6,10 @@ import time
 import numpy as np
 
 from modeseek import LogDensityGradient, ModeClustering
-from modeseek import console as module
-from modeseek.console import cluster_table, merge_tree, progress, show, stages
+from modeseek.cli import console as module
+from modeseek.cli.console import cluster_table, merge_tree, progress, show, stages
 from modeseek.datasets import three_gaussians
-from modeseek.messages import one_line
+from modeseek.errors import one_line
 
 
 class Terminal(io.StringIO):

@@ -10,13 +10,9 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.base import clone
 
-from modeseek import (
-    KernelDensityGradient,
-    LogDensityGradient,
-    ModeClustering,
-    containers,
-)
+from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
 from modeseek.datasets import three_gaussians
+from modeseek.rows import containers
 
 X = three_gaussians(3).sample(3000, random_state=0)[0]
 WEIGHT = np.random.default_rng(0).integers(0, 4, len(X)).astype(float)

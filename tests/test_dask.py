@@ -21,12 +21,13 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 
 from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
-from modeseek.dask import FAN_IN, DaskRows, connect
+from modeseek.dask import connect
 from modeseek.datasets import three_gaussians
-from modeseek.source import ArrayRows
-from modeseek.summary import summarize
-from modeseek.thinning import SAMPLE_ROWS, thin
-from modeseek.validation import check_block
+from modeseek.rows.dask import FAN_IN, DaskRows
+from modeseek.rows.source import ArrayRows
+from modeseek.rows.subsample import SAMPLE_ROWS, thin
+from modeseek.rows.summary import summarize
+from modeseek.rows.validation import check_block
 
 TOY = three_gaussians(3)
 X = TOY.sample(4000, random_state=0)[0]

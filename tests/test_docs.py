@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from modeseek.penalties import PENALTIES
+from modeseek.gradient.extensions.penalties import PENALTIES
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -133,7 +133,12 @@ def test_every_numbered_equation_is_read(equations):
 def test_functions_link_back_to_their_equations(equations):
     docstring = ["Moments."]
     equations.add_equations(
-        None, "function", "modeseek.moments.compute_moments", None, None, docstring
+        None,
+        "function",
+        "modeseek.gradient.moments.compute_moments",
+        None,
+        None,
+        docstring,
     )
     assert ":eq:`moments`, :eq:`common`" in docstring[-2]
     untouched = ["Other."]

@@ -4,12 +4,11 @@ from sklearn.decomposition import PCA
 
 from modeseek import KernelDensityGradient, ModeClustering
 from modeseek.datasets import three_gaussians
-from modeseek.drawing import (
+from modeseek.plot.drawing import (
     COLORS,
     MARKERS,
     SYMBOLS,
     even_pace,
-    lay_out,
     name_features,
     principal_axes,
     telling_features,
@@ -17,6 +16,7 @@ from modeseek.drawing import (
     without_names,
 )
 from modeseek.tree import MergeTree
+from modeseek.tree.dendrogram import lay_out
 
 
 @pytest.fixture(scope="module")

@@ -293,7 +293,7 @@ def check(name, entry, rows, outcome):
 @pytest.mark.parametrize("name", ROWS)
 @pytest.mark.parametrize("entry", FITTING)
 @pytest.mark.filterwarnings("ignore:n_centers=9 is more than the distinct rows allow")
-@pytest.mark.filterwarnings("ignore::modeseek.rounding.RoundingWarning")
+@pytest.mark.filterwarnings("ignore::modeseek.rows.rounding.RoundingWarning")
 def test_rows_are_fitted_or_refused_in_words(entry, name):
     rows, outcome, _ = ROWS[name]
     check(entry, FITTING[entry], rows, outcome)

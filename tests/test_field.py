@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from modeseek.field import (
+from modeseek.field.fields import (
     LARGEST_CURVATURE,
     KernelField,
     PotentialField,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
 
-from modeseek.frame import Frame, frame_from_centers, typical_distance
+from modeseek.rows.coordinates import Frame, frame_from_centers, typical_distance
 
 
 @pytest.fixture

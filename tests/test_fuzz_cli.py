@@ -17,8 +17,8 @@ import pyarrow.parquet
 import pytest
 
 from modeseek import LogDensityGradient, ModeClustering
-from modeseek.cli import BAD_DATA, USAGE, run
-from modeseek.cytometry import write_fcs
+from modeseek.cli.commands import BAD_DATA, USAGE, run
+from modeseek.cli.cytometry import write_fcs
 from modeseek.persist import save_model
 
 #: Seconds after which a case hangs.

@@ -11,9 +11,9 @@ from scipy import ndimage
 from skimage import data
 
 from modeseek import image
-from modeseek.field import potential
-from modeseek.pixelmodes import PENALTIES, cell_means, find_pixel_modes
-from modeseek.pixels import (
+from modeseek.field.fields import potential
+from modeseek.image.pixel_modes import PENALTIES, cell_means, find_pixel_modes
+from modeseek.image.pixels import (
     block_size,
     draw_grid_centers,
     find_owners,
@@ -23,7 +23,7 @@ from modeseek.pixels import (
     slab_rows,
     spread_ties,
 )
-from modeseek.regions import (
+from modeseek.image.regions import (
     Borders,
     build_region_tree,
     find_borders,

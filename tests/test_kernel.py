@@ -7,8 +7,8 @@ from sklearn.neighbors import KernelDensity
 
 from modeseek import KernelDensityGradient
 from modeseek.datasets import gaussian, three_gaussians
-from modeseek.kernel import PILOT_ROWS
-from modeseek.sampling import deal_folds, draw_centers, generator, rank_rows
+from modeseek.gradient.kernel import PILOT_ROWS
+from modeseek.rows.ranking import deal_folds, draw_centers, generator, rank_rows
 
 
 @pytest.fixture(scope="module")

@@ -11,142 +11,69 @@ import modeseek
 
 SOURCE = Path(modeseek.__file__).parent
 
-#: A module may import modules of lower layers only. A new module is one more line.
-LAYERS = {
-    "frame": 0,
-    "blocks": 0,
-    "basis": 1,
-    "sampling": 1,
-    "source": 1,
-    "rounding": 1,
-    "pairs": 2,
-    "neighbors": 2,
-    "cells": 2,
-    "field": 2,
-    "moments": 2,
-    "summary": 2,
-    "dask": 2,
-    "validation": 2,
-    "multitask": 2,
-    "pixels": 2,
-    "regions": 2,
-    "penalties": 3,
-    "thinning": 3,
-    "uncertainty": 3,
-    "ascent": 3,
-    "basins": 3,
-    "losses": 4,
-    "selection": 4,
-    "modes": 4,
-    "choices": 5,
-    "widths": 5,
-    "tree": 5,
-    "soft": 6,
-    "level": 6,
-    "rowedges": 6,
-    "rowgraph": 7,
-    "model": 6,
-    "drawing": 6,
-    "pixelmodes": 6,
-    "containers": 6.5,
-    "estimator": 7,
-    "settings": 7,
-    "datasets": 8,
-    "gradient": 8,
-    "kernel": 8,
-    "palette": 8,
-    "blurring": 9,
-    "answers": 9.5,
-    "cluster": 10,
-    "image": 11,
-    "canvas": 10,
-    "plot_fit": 12,
-    "plot_rows": 12,
-    "plot": 13,
-    "report": 13,
-    "outputs": 0,
-    "messages": 0,
-    "options": 1,
-    "cytometry": 1,
-    "tables": 2,
-    "columns": 3,
-    "sinks": 4,
-    "persist": 11,
-    "streaming": 11,
-    "console": 11,
-    "pictures": 11,
-    "tasks": 12,
-    "cli": 14,
-    "__init__": 15,
-    "__main__": 15,
-}
+#: Rooms and single modules; each imports only those before it.
+ROOMS = (
+    *("errors", "files", "rows", "tree", "field", "graph", "gradient", "cluster"),
+    *("image", "plot", "report", "persist", "cli"),
+)
 
-#: Only estimators, and what is near them or stands on them, check what users pass in.
-FIRST_ESTIMATOR = LAYERS["containers"]
+#: Modules without a place in that order: what they may import.
+DOORS = {"__init__": ROOMS, "__main__": ROOMS, "dask": ("rows",)}
+DOORS["datasets"] = ("rows", "field")
 
 #: Packages that only some modules may import.
 OPTIONAL = {
-    "matplotlib": {"canvas"},
-    "plotly": {"report"},
-    "skimage": {"palette"},
-    "dask": {"dask"},
-    "distributed": {"dask"},
-    "typer": {"cli", "options"},
-    "rich": {"console"},
-    "pyarrow": {"tables", "columns", "sinks", "streaming", "tasks"},
-    "flowio": {"cytometry"},
+    "matplotlib": {"plot/canvas"},
+    "plotly": {"report/page"},
+    "skimage": {"image/palette"},
+    "dask": {"rows/dask"},
+    "distributed": {"rows/dask"},
+    "typer": {"cli/commands", "cli/options"},
+    "rich": {"cli/console"},
+    "pyarrow": {
+        f"cli/{name}" for name in ["tables", "columns", "sinks", "streaming", "tasks"]
+    },
+    "flowio": {"cli/cytometry"},
     "skops": {"persist"},
-    "PIL": {"pictures"},
+    "PIL": {"image/files"},
 }
 
-MODULES = sorted(path.stem for path in SOURCE.glob("*.py"))
+MODULES = sorted(SOURCE.rglob("*.py"))
 
 
-def imports(module):
+def name_of(path):
+    return path.relative_to(SOURCE).with_suffix("").as_posix()
+
+
+def imports(path):
     """Yield the dotted names that a module imports, wherever in it."""
-    for node in ast.walk(ast.parse((SOURCE / f"{module}.py").read_text("utf-8"))):
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{module} imports relatively: name the package"
+            assert node.level == 0, f"{path} imports relatively: name the package"
             yield node.module
             if node.module == "modeseek":
                 yield from (f"modeseek.{alias.name}" for alias in node.names)
 
 
-def siblings(module):
-    """Modules of the package that a module imports."""
-    names = {name.split(".")[1] for name in imports(module) if "modeseek." in name}
-    return names & {path.stem for path in SOURCE.glob("*.py")}
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_a_room_imports_only_those_before_it(path):
+    room = name_of(path).split("/")[0]
+    allowed = DOORS.get(room) or ROOMS[: ROOMS.index(room)]
+    used = {n.split(".")[1] for n in imports(path) if n.startswith("modeseek.")}
+    assert used - {"__version__", room} <= set(allowed)
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_module_has_a_layer(module):
-    assert module in LAYERS, f"give {module} a layer in LAYERS of tests/test_layers.py"
-
-
-@pytest.mark.parametrize("module", MODULES)
-def test_module_imports_lower_layers_only(module):
-    upward = {m for m in siblings(module) if LAYERS.get(m, 0) >= LAYERS.get(module, 0)}
-    assert not upward, f"{module} must not import {sorted(upward)}"
-
-
-@pytest.mark.parametrize("module", MODULES)
-def test_only_estimators_validate(module):
-    if "validation" in siblings(module):
-        assert LAYERS[module] >= FIRST_ESTIMATOR
-
-
-@pytest.mark.parametrize("module", MODULES)
-def test_optional_packages_stay_at_home(module):
-    packages = {name.split(".")[0] for name in imports(module)}
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_optional_packages_stay_at_home(path):
+    packages = {name.split(".")[0] for name in imports(path)}
     for package, homes in OPTIONAL.items():
-        assert package not in packages or module in homes
+        assert package not in packages or name_of(path) in homes
 
 
 def test_the_walk_sees_imports():
-    assert {"field", "frame", "validation"} <= siblings("gradient")
-    assert siblings("frame") == set()
+    assert "modeseek.rows.arrays" in imports(SOURCE / "field" / "basis.py")
 
 
 def loaded_by(statement):
@@ -159,7 +86,7 @@ def loaded_by(statement):
 
 
 def test_help_loads_nothing_that_computes():
-    loaded = loaded_by("import modeseek.cli")
+    loaded = loaded_by("import modeseek.cli.commands")
     assert {"modeseek", "typer"} <= loaded
     assert not loaded & {"numpy", "scipy", "sklearn", "pyarrow", "skops"}
 

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from modeseek.level import (
+from modeseek.graph.row_graph import build_graph
+from modeseek.tree import MergeTree
+from modeseek.tree.default_cut import (
     CERTAIN,
     LEAST_PROMINENCE,
     chance_prominence,
@@ -11,8 +13,6 @@ from modeseek.level import (
     merges_on_rows,
     widest_gap,
 )
-from modeseek.rowgraph import build_graph
-from modeseek.tree import MergeTree
 
 
 def tree_of(prominence, error=0.0):

@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_info
 
 from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
-from modeseek.cli import BAD_DATA, run
+from modeseek.cli.commands import BAD_DATA, run
 from modeseek.datasets import three_gaussians
 from modeseek.persist import save_model
 from modeseek.report import write_report

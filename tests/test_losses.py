@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 
 from modeseek import LogDensityGradient, ModeClustering
 from modeseek.datasets import three_gaussians
-from modeseek.losses import (
+from modeseek.gradient.extensions.losses import (
     BEND,
     LOSSES,
     SHIFT,
@@ -16,8 +16,8 @@ from modeseek.losses import (
     loss_sums,
     minimize_loss,
 )
-from modeseek.moments import Problem, compute_moments, task_scales
-from modeseek.penalties import ridge_path, solve
+from modeseek.gradient.extensions.penalties import ridge_path, solve
+from modeseek.gradient.moments import Problem, compute_moments, task_scales
 
 rng = np.random.default_rng(2)
 Z = np.concatenate([rng.normal(-1.2, 0.7, (60, 2)), rng.normal(1.2, 0.7, (60, 2))])

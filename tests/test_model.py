@@ -6,8 +6,8 @@ from sklearn.datasets import make_blobs
 
 from modeseek import LogDensityGradient, ModeClustering
 from modeseek.datasets import gaussian, three_gaussians
-from modeseek.source import ArrayRows
-from modeseek.summary import summarize
+from modeseek.rows.source import ArrayRows
+from modeseek.rows.summary import summarize
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, root
 
-from modeseek.ascent import climb, fixed_point
-from modeseek.field import KernelField, PotentialField, SeparateField
-from modeseek.modes import assign_modes, find_modes, polish
+from modeseek.field.ascent import climb, fixed_point
+from modeseek.field.fields import KernelField, PotentialField, SeparateField
+from modeseek.field.modes import assign_modes, find_modes, polish
 
 
 def make_field(centers, theta, widths=None, base=None):

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from modeseek import blocks
-from modeseek.basis import gaussians, inverse_square, squared_distances
-from modeseek.moments import (
+from modeseek.field.basis import gaussians, inverse_square, squared_distances
+from modeseek.gradient.moments import (
     Moments,
     Problem,
     compute_moments,
     task_scales,
     total_moments,
 )
+from modeseek.rows import blocks
 
 rng = np.random.default_rng(0)
 Z = rng.standard_normal((60, 3))
@@ -319,7 +319,7 @@ def test_rows_beyond_one_chunk_are_all_summed(monkeypatch, shared):
     problem = make_problem(shared, weight=WEIGHT, fold=judged_by)
     whole = compute_moments(problem, WIDTHS["one width"], np.ones(1))
     monkeypatch.setattr(
-        "modeseek.moments.chunk_slices", lambda n, b: blocks.row_slices(n, 4)
+        "modeseek.gradient.moments.chunk_slices", lambda n, b: blocks.row_slices(n, 4)
     )
     cut = compute_moments(problem, WIDTHS["one width"], np.ones(1))
     for a, b in zip(cut.arrays(), whole.arrays(), strict=True):

@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 
 from modeseek import LogDensityGradient
 from modeseek.datasets import three_gaussians
-from modeseek.multitask import (
+from modeseek.gradient.extensions.multitask import (
     SMOOTHING,
     center_path,
     feature_path,
@@ -14,7 +14,7 @@ from modeseek.multitask import (
     learned_similarity,
     multitask_path,
 )
-from modeseek.penalties import ridge_path
+from modeseek.gradient.extensions.penalties import ridge_path
 
 D, B = 3, 5
 PAIRS = np.array([(0.1, 0.05), (0.01, 2.0), (1.0, 0.0)])

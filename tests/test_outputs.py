@@ -5,13 +5,7 @@ import os
 
 import pytest
 
-from modeseek.outputs import (
-    beside_file,
-    draining,
-    remove_unfinished,
-    replacing,
-    spooled,
-)
+from modeseek.files import beside_file, draining, remove_unfinished, replacing, spooled
 
 
 def names(folder):

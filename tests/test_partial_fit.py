@@ -5,9 +5,9 @@ import pytest
 
 from modeseek import LogDensityGradient
 from modeseek.datasets import three_gaussians
-from modeseek.moments import Problem, compute_moments, task_scales
-from modeseek.penalties import solve
-from modeseek.settings import read_choice
+from modeseek.gradient.extensions.penalties import solve
+from modeseek.gradient.moments import Problem, compute_moments, task_scales
+from modeseek.gradient.settings import read_choice
 
 X = three_gaussians(3).sample(900, random_state=0)[0]
 WEIGHT = np.random.default_rng(0).uniform(0.5, 3.0, len(X))

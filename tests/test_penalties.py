@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from modeseek.field import PotentialField, SeparateField, gradient
-from modeseek.moments import Moments, Problem, compute_moments, task_scales
-from modeseek.penalties import (
+from modeseek.field.fields import PotentialField, SeparateField, gradient
+from modeseek.gradient.extensions.penalties import (
     LEAST_RIDGE,
     PENALTIES,
     l1_gram,
@@ -20,7 +19,8 @@ from modeseek.penalties import (
     ridge_path,
     solve,
 )
-from modeseek.selection import (
+from modeseek.gradient.moments import Moments, Problem, compute_moments, task_scales
+from modeseek.gradient.selection import (
     NARROWEST,
     WIDEST,
     Scores,

@@ -16,7 +16,7 @@ from sklearn.model_selection import KFold
 
 from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
 from modeseek.datasets import three_gaussians
-from modeseek.penalties import PENALTIES
+from modeseek.gradient.extensions.penalties import PENALTIES
 from modeseek.persist import ABOUT, FORMAT, ModelError, is_model, load_model, save_model
 
 X, _ = three_gaussians().sample(300, random_state=0)

@@ -8,9 +8,9 @@ import pytest
 
 Image = pytest.importorskip("PIL.Image")
 
-from modeseek.cli import BAD_DATA, USAGE, run  # noqa: E402
-from modeseek.messages import DataError  # noqa: E402
-from modeseek.pictures import (  # noqa: E402
+from modeseek.cli.commands import BAD_DATA, USAGE, run  # noqa: E402
+from modeseek.errors import DataError  # noqa: E402
+from modeseek.image.files import (  # noqa: E402
     Picture,
     draw_borders,
     mean_colors,

@@ -15,7 +15,6 @@ from sklearn.exceptions import NotFittedError
 
 from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
 from modeseek.datasets import three_gaussians
-from modeseek.drawing import COLORS
 from modeseek.plot import (
     AscentDisplay,
     ClusterPairsDisplay,
@@ -24,6 +23,7 @@ from modeseek.plot import (
     MergeTreeDisplay,
     ValidationDisplay,
 )
+from modeseek.plot.drawing import COLORS
 
 
 @pytest.fixture(autouse=True)

@@ -18,9 +18,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.cluster import contingency_matrix
 
-from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering, blocks
+from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
 from modeseek.persist import load_model, save_model
-from modeseek.rounding import RoundingWarning
+from modeseek.rows import blocks
+from modeseek.rows.rounding import RoundingWarning
 
 #: Data sets for every property: in make test, and in make soak.
 FEW, MANY = 5, 150

@@ -12,7 +12,8 @@ from sklearn.exceptions import NotFittedError
 
 from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
 from modeseek.datasets import three_gaussians
-from modeseek.report import FRAMES, collect, write_report
+from modeseek.report import write_report
+from modeseek.report.page import FRAMES, collect
 
 
 @pytest.fixture(scope="module")

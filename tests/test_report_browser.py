@@ -16,7 +16,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from modeseek import KernelDensityGradient, ModeClustering
 from modeseek.datasets import three_gaussians
-from modeseek.drawing import COLORS, SYMBOLS
+from modeseek.plot.drawing import COLORS, SYMBOLS
 from modeseek.report import write_report
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

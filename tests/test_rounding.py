@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_iris, make_blobs
 
 from modeseek import LogDensityGradient, ModeClustering
-from modeseek.rounding import RoundingWarning, find_rounding, grain_of
+from modeseek.rows.rounding import RoundingWarning, find_rounding, grain_of
 
 
 def test_steps_are_found_and_smooth_features_have_none():
@@ -67,7 +67,7 @@ def test_one_warning_says_so(model):
     assert rounding[0].filename == __file__
 
 
-@pytest.mark.filterwarnings("ignore::modeseek.rounding.RoundingWarning")
+@pytest.mark.filterwarnings("ignore::modeseek.rows.rounding.RoundingWarning")
 def test_no_width_is_narrower_than_the_grain():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 4, size=(600, 3)).astype(float)
@@ -77,7 +77,7 @@ def test_no_width_is_narrower_than_the_grain():
     assert model.bandwidth_.min() >= grain_of(find_rounding(np.unique(X, axis=0)).step)
 
 
-@pytest.mark.filterwarnings("ignore::modeseek.rounding.RoundingWarning")
+@pytest.mark.filterwarnings("ignore::modeseek.rows.rounding.RoundingWarning")
 @pytest.mark.parametrize("unit", [1e-3, 2.54, 1e6])
 def test_units_do_not_matter_to_rounded_rows(unit):
     X, _ = make_blobs(400, centers=3, n_features=3, random_state=0)

@@ -5,8 +5,7 @@ import pytest
 from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs
 
-from modeseek.neighbors import Search
-from modeseek.rowedges import (
+from modeseek.graph.edges import (
     EDGE_NEIGHBORS,
     MIDWAY_NEIGHBOR,
     TIES,
@@ -14,6 +13,7 @@ from modeseek.rowedges import (
     find_edges,
     find_neighbors,
 )
+from modeseek.graph.neighbors import Search
 
 
 def find_all(nodes, q=20, grain=0.0):

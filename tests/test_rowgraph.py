@@ -10,8 +10,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from modeseek import ModeClustering
 from modeseek.datasets import three_gaussians
-from modeseek.rowedges import EDGE_NEIGHBORS, MIDWAY_NEIGHBOR
-from modeseek.rowgraph import (
+from modeseek.graph.edges import EDGE_NEIGHBORS, MIDWAY_NEIGHBOR
+from modeseek.graph.row_graph import (
     BUMP,
     HEIGHT_NEIGHBORS,
     build_graph,
@@ -269,7 +269,7 @@ def test_a_field_that_ripples_is_followed_on_trial_only():
 
 def test_where_there_are_more_rows_than_nodes_all_are_labelled_alike(monkeypatch):
     X, y = make_blobs(2000, centers=4, random_state=3)
-    monkeypatch.setattr("modeseek.cluster.MOST_NODES", 500)
+    monkeypatch.setattr("modeseek.cluster.mode_clustering.MOST_NODES", 500)
     model = ModeClustering().fit(X)
     assert len(model._graph.nodes) == 500
     assert adjusted_rand_score(y, model.labels_) > 0.99

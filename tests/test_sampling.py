@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from modeseek.sampling import (
+from modeseek.rows.ranking import (
     Ranking,
     deal_folds,
     draw_centers,

@@ -5,10 +5,10 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from modeseek import LogDensityGradient, ModeClustering, cluster
-from modeseek.cluster import SCOUTS
+from modeseek.cluster.mode_clustering import SCOUTS
 from modeseek.datasets import three_gaussians
-from modeseek.source import ArrayRows
-from modeseek.thinning import few_of, survey
+from modeseek.rows.source import ArrayRows
+from modeseek.rows.subsample import few_of, survey
 
 BLOBS = make_blobs(6000, 3, centers=5, cluster_std=0.5, random_state=0)[0]
 GAUSSIAN = np.random.default_rng(0).standard_normal((5000, 2))

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from modeseek.field import KernelField, PotentialField, SeparateField
-from modeseek.soft import distance_beyond, drops, soft_memberships
+from modeseek.field.fields import KernelField, PotentialField, SeparateField
+from modeseek.field.memberships import distance_beyond, drops, soft_memberships
 
 #: Far apart, so that each bump is its own and the valley is flat.
 TOPS = np.array([[0.0, 0.0], [12.0, 0.0]])

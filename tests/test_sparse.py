@@ -6,9 +6,8 @@ from scipy.optimize import minimize
 
 from modeseek import LogDensityGradient, ModeClustering
 from modeseek.datasets import three_gaussians
-from modeseek.field import PotentialField
-from modeseek.moments import task_scales
-from modeseek.penalties import (
+from modeseek.field.fields import PotentialField
+from modeseek.gradient.extensions.penalties import (
     LEAST_RIDGE,
     PENALTIES,
     l1_gram,
@@ -20,6 +19,7 @@ from modeseek.penalties import (
     ridge_path,
     solve,
 )
+from modeseek.gradient.moments import task_scales
 
 X = three_gaussians(2).sample(400, random_state=0)[0]
 SHARED = {"n_centers": 60}

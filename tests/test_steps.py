@@ -5,8 +5,8 @@ import pytest
 from numpy.linalg import norm
 from scipy.spatial import KDTree
 
-from modeseek import modes
-from modeseek.ascent import (
+from modeseek.field import modes
+from modeseek.field.ascent import (
     Step,
     _bfgs_update,
     _limited,
@@ -18,9 +18,9 @@ from modeseek.ascent import (
     length,
     quasi_newton,
 )
-from modeseek.basins import certain_basins
-from modeseek.field import KernelField, PotentialField, SeparateField
-from modeseek.modes import (
+from modeseek.field.basins import certain_basins
+from modeseek.field.fields import KernelField, PotentialField, SeparateField
+from modeseek.field.modes import (
     AT_MODE,
     Polished,
     _improves,

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from modeseek.source import ArrayRows, Block, ChunkRows, FramedRows, gather
-from modeseek.summary import summarize
+from modeseek.rows.source import ArrayRows, Block, ChunkRows, FramedRows, gather
+from modeseek.rows.summary import summarize
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((50_000, 4)) * [1.0, 1e-200, 1e150, 0.0] + [1e6, 0.0, 0.0, 3.0]

@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
-from modeseek import LogDensityGradient, thinning
+from modeseek import LogDensityGradient
 from modeseek.datasets import three_gaussians
-from modeseek.moments import Problem
-from modeseek.sampling import rank_rows
-from modeseek.selection import search_default
-from modeseek.settings import ALPHAS
-from modeseek.source import ArrayRows, Block, ChunkRows
-from modeseek.summary import summarize
-from modeseek.thinning import PLACES, survey, thin
+from modeseek.gradient.moments import Problem
+from modeseek.gradient.selection import search_default
+from modeseek.gradient.settings import ALPHAS
+from modeseek.rows import subsample as thinning
+from modeseek.rows.ranking import rank_rows
+from modeseek.rows.source import ArrayRows, Block, ChunkRows
+from modeseek.rows.subsample import PLACES, survey, thin
+from modeseek.rows.summary import summarize
 
 rng = np.random.default_rng(0)
 MOST = 2048

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from modeseek.ascent import climb, fixed_point
-from modeseek.field import KernelField, PotentialField, SeparateField
-from modeseek.modes import assign_modes, find_modes
-from modeseek.tree import MergeTree, Pass, build_tree, merge_down, profiles
+from modeseek.field.ascent import climb, fixed_point
+from modeseek.field.fields import KernelField, PotentialField, SeparateField
+from modeseek.field.modes import assign_modes, find_modes
+from modeseek.field.saddles import build_tree, profiles
+from modeseek.tree import MergeTree
+from modeseek.tree.merge_tree import Pass, merge_down
 
 
 def make_field(centers, theta, widths=1.0, base=0.0):

@@ -5,7 +5,7 @@ import pytest
 
 from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
 from modeseek.datasets import three_gaussians, two_gaussians
-from modeseek.uncertainty import standard_errors
+from modeseek.gradient.uncertainty import standard_errors
 
 DRAWS = 200
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from modeseek.datasets import gaussian, three_gaussians
-from modeseek.moments import Problem, compute_moments, task_scales
-from modeseek.penalties import quadratic_loss, solve
-from modeseek.selection import search
-from modeseek.widths import (
+from modeseek.gradient.extensions.penalties import quadratic_loss, solve
+from modeseek.gradient.moments import Problem, compute_moments, task_scales
+from modeseek.gradient.selection import search
+from modeseek.gradient.widths import (
     ASLEEP,
     NARROWEST,
     WIDEST,

@@ -37,7 +37,12 @@ import pytest
 from mutations import Mutation, find_mutations, mutate
 
 ROOT = Path(__file__).resolve().parents[1]
-MODULES = ("moments", "penalties", "ascent", "modes")
+MODULES = (
+    "gradient.moments",
+    "gradient.extensions.penalties",
+    "field.ascent",
+    "field.modes",
+)
 
 #: Tests that are about these modules, or stand directly on them.
 TESTS = tuple(
@@ -56,10 +61,10 @@ TESTS = tuple(
 
 #: Those that are shown to a mutant first.
 OWN = {
-    "moments": ("tests/test_moments.py",),
-    "penalties": ("tests/test_penalties.py",),
-    "ascent": ("tests/test_steps.py",),
-    "modes": ("tests/test_steps.py",),
+    "gradient.moments": ("tests/test_moments.py",),
+    "gradient.extensions.penalties": ("tests/test_penalties.py",),
+    "field.ascent": ("tests/test_steps.py",),
+    "field.modes": ("tests/test_steps.py",),
 }
 
 #: Where what is known is kept between runs.
@@ -174,9 +179,14 @@ def in_fork(work: Callable[[], int], seconds: float) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
+def file_of(module: str) -> Path:
+    """File of a module of the package."""
+    return (ROOT / "src" / "modeseek" / module.replace(".", "/")).with_suffix(".py")
+
+
 def source_of(module: str) -> str:
     """Text of a module of the package."""
-    return (ROOT / "src" / "modeseek" / f"{module}.py").read_text("utf-8")
+    return file_of(module).read_text("utf-8")
 
 
 def digest(*texts: str) -> str:
@@ -224,7 +234,7 @@ def measure() -> Known:
 
 
 def _measure(test: str, place: Path) -> int:
-    files = {m: str(ROOT / "src" / "modeseek" / f"{m}.py") for m in MODULES}
+    files = {m: str(file_of(m)) for m in MODULES}
     cover = coverage.Coverage(
         data_file=None, config_file=False, include=list(files.values())
     )

@@ -13,11 +13,7 @@ from sklearn.datasets import load_wine
 from sklearn.metrics import adjusted_rand_score
 
 from modeseek import ModeClustering
-from modeseek.plot import (
-    AscentDisplay,
-    ClusterPairsDisplay,
-    FeatureRelevanceDisplay,
-)
+from modeseek.plot import AscentDisplay, ClusterPairsDisplay, FeatureRelevanceDisplay
 
 wine = load_wine(as_frame=True)
 model = ModeClustering().fit(wine.data)

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from modeseek.cluster import ModeClustering
-    from modeseek.gradient import LogDensityGradient
-    from modeseek.kernel import KernelDensityGradient
-    from modeseek.rounding import RoundingWarning
+    from modeseek.gradient import KernelDensityGradient, LogDensityGradient
+    from modeseek.rows import RoundingWarning
 
 __all__ = [
     "KernelDensityGradient",
@@ -20,10 +19,10 @@ __version__ = "0.1.0.dev0"
 #: Where the public names live. They are imported when they are first asked for, so
 #: that the command line answers before scikit-learn has been loaded.
 _HOMES = {
-    "KernelDensityGradient": "modeseek.kernel",
+    "KernelDensityGradient": "modeseek.gradient",
     "LogDensityGradient": "modeseek.gradient",
     "ModeClustering": "modeseek.cluster",
-    "RoundingWarning": "modeseek.rounding",
+    "RoundingWarning": "modeseek.rows",
 }
 
 

@@ -13,7 +13,7 @@ SIGNALS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 def _stop(number: int, frame: FrameType | None) -> None:
     """End at once: unwinding would wait for threads that are in the middle of work."""
-    outputs = sys.modules.get("modeseek.outputs")
+    outputs = sys.modules.get("modeseek.files")
     if outputs is not None:
         outputs.remove_unfinished()
     # A bar may have hidden the cursor.
@@ -28,7 +28,7 @@ def main() -> None:
     for number in SIGNALS:
         signal.signal(number, _stop)
     try:
-        from modeseek.cli import run
+        from modeseek.cli.commands import run
     except ModuleNotFoundError as error:
         sys.exit(
             f"modeseek: the command line needs {error.name}: "

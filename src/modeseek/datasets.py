@@ -9,10 +9,9 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 
-from modeseek.basis import squared_distances
-from modeseek.frame import Floats
-from modeseek.sampling import Integers
-from modeseek.validation import check_integer
+from modeseek.field.basis import squared_distances
+from modeseek.rows.arrays import Floats, Integers
+from modeseek.rows.validation import check_integer
 
 
 class SphericalMixture(NamedTuple):

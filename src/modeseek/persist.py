@@ -22,19 +22,30 @@ import numpy as np
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
-from modeseek.cluster import ModeClustering
-from modeseek.containers import is_lazy
-from modeseek.gradient import LogDensityGradient
-from modeseek.kernel import KernelDensityGradient
-from modeseek.messages import DataError
-from modeseek.moments import Moments
-from modeseek.outputs import replacing
-from modeseek.rounding import Rounding
-from modeseek.rowgraph import RowGraph
-from modeseek.tree import MergeTree
+from modeseek.cluster.mode_clustering import ModeClustering
+from modeseek.errors import DataError
+from modeseek.files import replacing
+from modeseek.gradient.kernel import KernelDensityGradient
+from modeseek.gradient.least_squares import LogDensityGradient
+from modeseek.gradient.moments import Moments
+from modeseek.graph.row_graph import RowGraph
+from modeseek.rows.containers import is_lazy
+from modeseek.rows.rounding import Rounding
+from modeseek.tree.merge_tree import MergeTree
 
 #: Version of the format. A file of a later one is refused, of an earlier one read.
-FORMAT = 1
+FORMAT = 2
+
+#: What types were called in files of format 1, where their names have changed.
+FORMER_MODULES = {
+    ("modeseek.kernel", "KernelDensityGradient"): "modeseek.gradient",
+    ("modeseek.moments", "Moments"): "modeseek.gradient",
+    ("modeseek.rounding", "Rounding"): "modeseek.rows",
+    ("modeseek.rowgraph", "RowGraph"): "modeseek.graph",
+}
+
+#: Member of the archive in which skops describes the model.
+SCHEMA = "schema.json"
 
 #: Member of the archive that says what the file is.
 ABOUT = "modeseek.json"
@@ -199,6 +210,9 @@ def load_model(path: str | os.PathLike[str]) -> SavedModel:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             about = _about(name, archive)
             schema = _schema(archive)
+            if about["format"] == 1:
+                schema = _rename_types(schema)
+                content = _replace_schema(archive, schema)
     except ModelError:
         raise
     except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, OSError) as error:
@@ -244,7 +258,31 @@ def _is_cofactor(value: object) -> bool:
 
 
 def _schema(archive: zipfile.ZipFile) -> Any:
-    return json.loads(archive.read("schema.json"))
+    return json.loads(archive.read(SCHEMA))
+
+
+def _rename_types(schema: Any) -> Any:
+    """Give the types in a description of format 1 the names of today."""
+    if isinstance(schema, list):
+        return [_rename_types(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    renamed = {name: _rename_types(part) for name, part in schema.items()}
+    former = (renamed.get(MODULE), renamed.get(CLASS))
+    if former in FORMER_MODULES:
+        renamed[MODULE] = FORMER_MODULES[former]
+    return renamed
+
+
+def _replace_schema(archive: zipfile.ZipFile, schema: Any) -> bytes:
+    """The same archive with another description."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as copy:
+        for member in archive.namelist():
+            if member != SCHEMA:
+                copy.writestr(member, archive.read(member))
+        copy.writestr(SCHEMA, json.dumps(schema))
+    return content.getvalue()
 
 
 def _named_types(schema: Any) -> Iterator[str]:

@@ -1,0 +1,193 @@
+"""From cells to numbers: which columns to take, and what stands in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from modeseek.cli.tables import MISSING, Table, TableError
+from modeseek.rows.arrays import Floats
+
+#: A text column with at least this share of numbers is taken for one with errors.
+MOSTLY_NUMBERS = 0.5
+
+
+class Choice(NamedTuple):
+    """Columns to cluster by, and why others are left out."""
+
+    columns: tuple[str, ...]
+    left_out: dict[str, str]
+
+
+def choose_columns(
+    table: Table, wanted: Sequence[str] = (), unwanted: Sequence[str] = ()
+) -> Choice:
+    """Choose the columns to cluster by.
+
+    Parameters
+    ----------
+    table : Table
+    wanted : sequence of str
+        Exactly these; by default every column of numbers.
+    unwanted : sequence of str
+        But not these.
+
+    Returns
+    -------
+    Choice
+
+    Raises
+    ------
+    TableError
+        If a column is not there or holds no numbers, or if a column of text looks
+        like one of numbers with errors.
+    """
+    names = table.schema.names
+    for column in (*wanted, *unwanted):
+        if column not in names:
+            raise TableError(
+                f"{table.name}: no column {column!r}; there are {_list(names)}."
+            )
+    columns = [c for c in (wanted or names) if c not in unwanted]
+    head = next(table.batches(), None)
+    left_out: dict[str, str] = {}
+    for column in () if wanted else tuple(columns):
+        reason = "" if head is None else _why_not(table, head, column)
+        if reason:
+            left_out[column] = reason
+    chosen = tuple(dict.fromkeys(c for c in columns if c not in left_out))
+    if not chosen:
+        raise TableError(f"{table.name}: no column of numbers is left to cluster by.")
+    return Choice(chosen, left_out)
+
+
+def _list(names: Sequence[str]) -> str:
+    """Names for a message, not too many."""
+    shown = ", ".join(map(repr, names[:12]))
+    return f"{shown} and {len(names) - 12} more" if len(names) > 12 else shown
+
+
+def _why_not(table: Table, head: pa.RecordBatch, column: str) -> str:
+    """Why a column is not taken by default; empty if it is."""
+    if table.cytometry is not None:
+        return "a clock" if column in table.cytometry.clocks() else ""
+    values = head.column(column)
+    kind = values.type
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return ""
+    if pa.types.is_decimal(kind):
+        return ""
+    if not is_text(kind):
+        return f"of type {kind}"
+    values = _present(values)
+    present = len(values) - values.null_count
+    if not present:
+        return "empty"
+    bad = _not_numbers(values)
+    n_bad = pc.sum(bad).as_py() or 0
+    if not n_bad:
+        return ""
+    if n_bad <= (1.0 - MOSTLY_NUMBERS) * present:
+        _refuse_cell(table, values, column, pc.index(bad, True).as_py(), 0)
+    return "text"
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column holds text, coded or not."""
+    if pa.types.is_dictionary(kind):
+        return is_text(kind.value_type)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _present(values: pa.Array) -> pa.Array:
+    """Text without the blanks around it; missing values are null."""
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    values = pc.utf8_trim_whitespace(values.cast(pa.string()))
+    missing = pc.is_in(values, value_set=pa.array(MISSING))
+    return pc.if_else(missing, pa.scalar(None, pa.string()), values)
+
+
+def _not_numbers(values: pa.Array) -> pa.Array:
+    """Which cells of text are neither null nor numbers."""
+    number = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$|^[-+]?(?i:inf|infinity|nan)$"
+    return pc.invert(pc.fill_null(pc.match_substring_regex(values, number), True))
+
+
+def _refuse_cell(
+    table: Table, values: pa.Array, column: str, i: int, first_row: int
+) -> None:
+    cell = values[i].as_py()
+    shown = repr(cell if len(cell) <= 40 else f"{cell[:40]}...")
+    raise TableError(
+        f"{table.name}, row {first_row + i + 1}, column {column!r}: {shown} is not a "
+        "number; correct it, or leave the column out with --drop-columns."
+    )
+
+
+def numbers(
+    table: Table, batch: pa.RecordBatch, columns: Sequence[str], first_row: int = 0
+) -> Floats:
+    """Columns of a batch as numbers.
+
+    Parameters
+    ----------
+    table : Table
+    batch : pyarrow.RecordBatch
+    columns : sequence of str
+    first_row : int
+        Rows before the batch.
+
+    Returns
+    -------
+    ndarray of shape (n, len(columns))
+        NaN where a value is missing.
+
+    Raises
+    ------
+    TableError
+        At a cell that is not a finite number.
+    """
+    X = np.empty((batch.num_rows, len(columns)))
+    for j, column in enumerate(columns):
+        X[:, j] = column_numbers(table, batch.column(column), column, first_row)
+    infinite = np.isinf(X)
+    if infinite.any():
+        i, j = map(int, np.argwhere(infinite)[0])
+        raise TableError(
+            f"{table.name}, row {first_row + i + 1}, column {columns[j]!r}: an "
+            "infinite value; correct it, or leave it empty."
+        )
+    return X
+
+
+def column_numbers(
+    table: Table, values: pa.Array, column: str, first_row: int
+) -> Floats:
+    """One column as numbers; see :func:`numbers`."""
+    kind = values.type
+    if is_text(kind):
+        values = _present(values)
+        try:
+            values = values.cast(pa.float64())
+        except pa.ArrowInvalid:
+            bad = pc.index(_not_numbers(values), True).as_py()
+            _refuse_cell(table, values, column, max(bad, 0), first_row)
+    elif pa.types.is_boolean(kind):
+        values = values.cast(pa.uint8()).cast(pa.float64())
+    elif (
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_decimal(kind)
+        or pa.types.is_null(kind)
+    ):
+        values = values.cast(pa.float64(), safe=False)
+    else:
+        raise TableError(
+            f"{table.name}: column {column!r} is of type {kind}, which is not a number."
+        )
+    return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)

@@ -1,0 +1,233 @@
+"""What people see in a terminal: progress, tables of clusters, trees."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
+
+from modeseek.cluster.mode_clustering import ModeClustering
+from modeseek.errors import one_line
+from modeseek.rows.arrays import Floats, Integers
+
+#: Seconds before a bar is shown.
+PATIENCE = 2.0
+
+#: Features of a mode that are shown.
+SHOWN_FEATURES = 4
+
+#: Segments that are listed.
+SHOWN_SEGMENTS = 12
+
+
+@contextmanager
+def progress(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+    """Show a bar of rows on standard error after two seconds, if that is a terminal.
+
+    Parameters
+    ----------
+    what : str
+        What is being done.
+    total : int, optional
+        Rows to do, if that is known.
+
+    Yields
+    ------
+    callable
+        To be told the number of rows done since the last time.
+    """
+    how = "{task.completed:,.0f} rows" if total is None else "{task.percentage:.0f} %"
+    with _bar(how) as bar:
+        task = bar.add_task(one_line(what), total=total)
+        yield lambda rows: bar.advance(task, rows)
+
+
+@contextmanager
+def stages() -> Iterator[Callable[[str, float], None]]:
+    """Show a bar for each stage of some work, as :func:`progress` does.
+
+    Yields
+    ------
+    callable
+        To be told the name of a stage and the share of it that is done.
+    """
+    with _bar("{task.percentage:.0f} %") as bar:
+        task = bar.add_task("", total=1.0)
+        yield lambda stage, share: bar.update(task, description=stage, completed=share)
+
+
+@contextmanager
+def _bar(how: str) -> Iterator[Progress]:
+    """Bars that appear when the work is not done soon."""
+    bar = Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn(how),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+        disable=not sys.stderr.isatty(),
+    )
+    timer = threading.Timer(PATIENCE, bar.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield bar
+    finally:
+        timer.cancel()
+        timer.join()
+        if bar.live.is_started:  # rich before 14 would print an empty line
+            bar.stop()
+
+
+def show(what: Table | Tree, *, stderr: bool = False) -> None:
+    """Print a table or a tree, on standard output or on standard error."""
+    console = Console(stderr=stderr, highlight=False)
+    if not console.is_terminal:
+        console = Console(stderr=stderr, highlight=False, width=100)
+    console.print(what)
+    console.file.flush()  # before what follows on the other stream
+
+
+def number(value: float) -> str:
+    """A number in at most four digits."""
+    return f"{value:.4g}"
+
+
+def cluster_table(
+    model: ModeClustering, sizes: Integers, columns: Sequence[str], centers: Floats
+) -> Table:
+    """Clusters with their size, share, prominence and mode.
+
+    Parameters
+    ----------
+    model : ModeClustering
+    sizes : ndarray of shape (n_clusters,)
+        Rows of each cluster.
+    columns : sequence of str
+        Names of the features.
+    centers : ndarray of shape (n_clusters, n_features)
+        Modes, as they shall be shown.
+
+    Returns
+    -------
+    rich.table.Table
+    """
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("cluster", "rows", "share", "prominence"):
+        table.add_column(title, justify="right")
+    shown = list(columns[:SHOWN_FEATURES])
+    for column in shown:
+        name = one_line(column)
+        table.add_column(
+            Text(name if len(name) <= 18 else f"{name[:17]}…"), justify="right"
+        )
+    if len(columns) > len(shown):
+        table.add_column(f"+{len(columns) - len(shown)}")
+    heights = _prominences(model)
+    total = max(1, int(sizes.sum()))
+    for k, size in enumerate(sizes):
+        mode = [number(value) for value in centers[k, : len(shown)]]
+        table.add_row(str(k), f"{size:,}", f"{size / total:.1%}", heights[k], *mode)
+    return table
+
+
+def segment_table(segments: Integers, colors: Floats) -> Table:
+    """The largest segments with their size, share and mean colour.
+
+    Parameters
+    ----------
+    segments : ndarray of shape (h, w)
+    colors : ndarray of shape (n_segments, n_channels)
+
+    Returns
+    -------
+    rich.table.Table
+    """
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("segment", "pixels", "share", "mean colour"):
+        table.add_column(title, justify="right")
+    sizes = np.bincount(segments.ravel())
+    for k, size in enumerate(sizes[:SHOWN_SEGMENTS]):
+        color = " ".join(number(value) for value in colors[k])
+        table.add_row(str(k), f"{size:,}", f"{size / segments.size:.1%}", color)
+    if len(sizes) > SHOWN_SEGMENTS:
+        rest = int(sizes[SHOWN_SEGMENTS:].sum())
+        share = f"{rest / segments.size:.1%}"
+        table.add_row(f"{len(sizes) - SHOWN_SEGMENTS} more", f"{rest:,}", share, "")
+    return table
+
+
+def _prominences(model: ModeClustering) -> list[str]:
+    """Prominence of each cluster with its standard error, for people."""
+    tree = model.merge_tree_
+    words = []
+    for top in model._tops:
+        merge = np.flatnonzero(tree.child == top)
+        if len(merge):
+            i = merge[0]
+            words.append(f"{tree.prominence[i]:.2f} ± {tree.std_error[i]:.2f}")
+        else:
+            words.append("highest")
+    return words
+
+
+def merge_tree(model: ModeClustering, columns: Sequence[str], modes: Floats) -> Tree:
+    """The merge tree: every mode below the one that it merges into.
+
+    Parameters
+    ----------
+    model : ModeClustering
+    columns : sequence of str
+        Names of the features.
+    modes : ndarray of shape (n_modes, n_features)
+        As they shall be shown.
+
+    Returns
+    -------
+    rich.tree.Tree
+    """
+    tree = model.merge_tree_
+    rows = np.bincount(model.row_modes_, minlength=len(modes))
+    shown = [one_line(column) for column in columns[:SHOWN_FEATURES]]
+    tops = set(model._tops.tolist())
+
+    def describe(mode: int, merge: int | None) -> Text:
+        cluster = int(model.mode_labels_[mode])
+        at = ", ".join(
+            f"{name} {number(value)}"
+            for name, value in zip(shown, modes[mode], strict=False)
+        )
+        height = "highest"
+        if merge is not None:
+            error = tree.std_error[merge]
+            height = f"prominence {tree.prominence[merge]:.2f} ± {error:.2f}"
+        share = f"{rows[mode]:,} row{'s' if rows[mode] != 1 else ''}"
+        if mode in tops:
+            text = Text(f"cluster {cluster}", style="bold")
+            return text.append(f"  {height}, {share}, at {at}", style="not bold")
+        return Text(f"merged  {height}, {share}, at {at}", style="dim")
+
+    merges_into: dict[int, list[int]] = {}
+    for i in reversed(range(len(tree.child))):  # from the lowest pass up
+        merges_into.setdefault(int(tree.parent[i]), []).append(i)
+    root = next(iter(set(range(len(modes))) - set(tree.child.tolist())))
+    drawn = {root: Tree(describe(root, None))}
+    waiting = [root]
+    while waiting:
+        parent = waiting.pop()
+        for i in merges_into.get(parent, []):
+            child = int(tree.child[i])
+            drawn[child] = drawn[parent].add(describe(child, i))
+            waiting.append(child)
+    return drawn[root]

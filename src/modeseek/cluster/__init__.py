@@ -1,0 +1,5 @@
+"""Clustering by the modes of the density."""
+
+from modeseek.cluster.mode_clustering import ModeClustering
+
+__all__ = ["ModeClustering"]

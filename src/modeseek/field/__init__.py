@@ -1,0 +1,1 @@
+"""A fitted gradient as a field: climbing it, its modes, the saddles between them."""

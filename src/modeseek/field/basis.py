@@ -1,0 +1,130 @@
+r"""The Gaussian basis: distances, values, and what follows from them.
+
+With :math:`D_i(z) = \sum_j (z_j - c_{ij})^2 / l_j^2` the mother basis of the paper is
+:math:`\phi_i(z) = \exp(-D_i(z) / 2)` and the basis of the gradient its derivative,
+:math:`\psi_{ij}(z) = \partial_j \phi_i(z) = (c_{ij} - z_j) / l_j^2\ \phi_i(z)`.
+
+A width of infinity takes its feature out of the model: every weight 1 / l is then 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from modeseek.rows.arrays import Floats
+
+
+def squared_distances(Z: Floats, C: Floats, weights: Floats) -> Floats:
+    """Squared distances between rows and centres, each feature times a weight.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (m, d)
+    C : ndarray of shape (b, d)
+    weights : ndarray of shape (d,)
+        Factor of each feature before squaring: 1 / width.
+
+    Returns
+    -------
+    ndarray of shape (m, b)
+    """
+    # The product cancels where rows are many widths from the origin: move it first.
+    middle = C.mean(axis=0)
+    U, V = (Z - middle) * weights, (C - middle) * weights
+    D: Floats = U @ (-2.0 * V.T)
+    D += np.einsum("ij,ij->i", U, U)[:, None]
+    D += np.einsum("ij,ij->i", V, V)
+    np.maximum(D, 0.0, out=D)
+    return D
+
+
+def exponents(Z: Floats, C: Floats, weights: Floats) -> Floats:
+    """Logs of the Gaussians: minus half the squared distances, in a single product.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (m, d)
+    C : ndarray of shape (b, d)
+    weights : ndarray of shape (d,)
+        Factor of each feature before squaring: 1 / width.
+
+    Returns
+    -------
+    ndarray of shape (m, b)
+    """
+    middle = C.mean(axis=0)
+    U, V = (Z - middle) * weights, (C - middle) * weights
+    halves = [-0.5 * np.einsum("ij,ij->i", A, A)[:, None] for A in (U, V)]
+    U = np.concatenate([U, halves[0], np.ones((len(U), 1))], axis=1)
+    V = np.concatenate([V, np.ones((len(V), 1)), halves[1]], axis=1)
+    E: Floats = U @ V.T
+    np.minimum(E, 0.0, out=E)
+    return E
+
+
+def gaussians(D: Floats, scales: Floats) -> Iterator[Floats]:
+    """Yield ``exp(-D / (2 s^2))`` for descending scales.
+
+    Where a squared scale is half or a quarter of the one before, the values are squared
+    instead of computed: the exponential is most of the cost of a width. The array
+    yielded is overwritten by the next one.
+
+    Parameters
+    ----------
+    D : ndarray of shape (m, b)
+    scales : ndarray of shape (s,)
+        Descending.
+
+    Yields
+    ------
+    ndarray of shape (m, b)
+    """
+    P = np.empty_like(D)
+    previous = np.inf
+    for scale in scales:
+        halvings = (k for k in (1, 2) if _is_close(previous**2, 2.0**k * scale**2))
+        n_squarings = next(halvings, 0)
+        for _ in range(n_squarings):
+            np.multiply(P, P, out=P)
+        if not n_squarings:
+            np.multiply(D, -0.5 / scale**2, out=P)
+            np.exp(P, out=P)
+        yield P
+        previous = scale
+
+
+def _is_close(one: float, other: float) -> bool:
+    return abs(one - other) <= 1e-12 * other
+
+
+def inverse_square(widths: Floats) -> Floats:
+    """Return 1 / l^2, and 0 for an infinite width."""
+    return np.square(1.0 / widths)
+
+
+def basis_of_features(
+    Z: Floats, C: Floats, widths: Floats, common: bool = False
+) -> Iterator[tuple[int, Floats, Floats]]:
+    """Yield every feature with its basis and the derivative of that along it.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (m, d)
+    C : ndarray of shape (b, d)
+    widths : ndarray of shape (d,)
+    common : bool
+        The basis is phi for every feature, instead of its derivative.
+
+    Yields
+    ------
+    j : int
+    psi : ndarray of shape (m, b)
+    derivative : ndarray of shape (m, b)
+    """
+    P = np.exp(-0.5 * squared_distances(Z, C, 1.0 / widths))
+    for j, inverse in enumerate(inverse_square(widths)):
+        steps = (C[:, j] - Z[:, j, None]) * inverse
+        slope = steps * P
+        yield (j, P, slope) if common else (j, slope, steps * slope - inverse * P)

@@ -1,0 +1,242 @@
+"""Modes: where climbs end, made exact, and which mode an end belongs to.
+
+A climb stops a little short of its mode, now and then at a saddle or on a plateau.
+:func:`find_modes` polishes the distinct ends by Newton's method and keeps those that
+are maxima. :func:`assign_modes` gives every end its mode: the one it lies at, else the
+one its polished point lies at, else the one it reaches after a push, else the nearest.
+Both work row by row, so new rows are assigned exactly as the training rows were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial import KDTree
+
+from modeseek.field.ascent import ROUNDING, climb, fixed_point
+from modeseek.field.basins import Basins
+from modeseek.field.fields import Field, curvature
+from modeseek.rows.arrays import Bools, Floats, Integers
+from modeseek.rows.blocks import one_blas_thread
+from modeseek.tree.pairs import find_pieces
+
+#: Ends this close (in widths) to a mode are at the mode.
+AT_MODE = 0.05
+
+#: Polished points this close (in widths) are one mode.
+SAME_MODE = 0.01
+
+#: Gradient of a polished mode, in the size of the terms it sums.
+POLISHED = 1e-9
+
+#: A mode's curvature must be below minus this, in the same size.
+CURVED = 1e-9
+
+#: A mode's terms must be at least this large, in the largest of any centre: below, the
+#: model says nothing, and its zeros are those of rounding.
+ALIVE = 1e-9
+
+#: Push away from a saddle, in widths.
+PUSH = 0.1
+
+MAX_NEWTON = 100
+
+
+class Polished(NamedTuple):
+    """Stationary points near the points given."""
+
+    points: Floats  # (m, d)
+    is_mode: Bools  # (m,) gradient zero and curved downwards in every direction
+    is_flat: Bools  # (m,) no way up: on a plateau, or beyond the reach of the model
+    direction: Floats  # (m, d) in which the Hessian is largest, in the frame
+
+
+class _Local(NamedTuple):
+    """Gradient and Hessian in widths."""
+
+    gradient: Floats  # (m, d)
+    values: Floats  # (m, d) eigenvalues, ascending
+    vectors: Floats  # (m, d, d)
+    size: Floats  # (m,)
+
+
+def _look(field: Field, Z: Floats) -> _Local:
+    here = field.evaluate(Z)
+    finite = np.isfinite(field.widths)
+    g = here.factor * here.pull / field.widths
+    H = curvature(field, Z)
+    values, vectors = np.linalg.eigh(0.5 * (H + H.transpose(0, 2, 1)))
+    if not finite.all():
+        # Features outside the model have no curvature: let them not count.
+        outside = (vectors[:, ~finite, :] ** 2).sum(axis=1) > 0.5
+        values = np.where(outside, -np.inf, values)
+        order = np.argsort(values, axis=1)
+        values = np.take_along_axis(values, order, axis=1)
+        vectors = np.take_along_axis(vectors, order[:, None, :], axis=2)
+    size = np.maximum(here.size, np.finfo(float).tiny)
+    return _Local(g, values, vectors, size)
+
+
+def polish(field: Field, Z: Floats) -> Polished:
+    """Newton's method to the maximum beside each point.
+
+    Where the Hessian is not negative definite, or Newton's step would go downhill,
+    the fixed point's step is taken instead, so a point never leaves its basin for a
+    saddle.
+
+    Parameters
+    ----------
+    field : Field
+    Z : ndarray of shape (m, d)
+
+    Returns
+    -------
+    Polished
+    """
+    points = np.array(Z, dtype=np.float64)
+    step = fixed_point()
+    local = near = _look(field, points)
+    active = np.arange(len(points))
+    for _ in range(MAX_NEWTON):
+        for mine, theirs in zip(local, near, strict=True):
+            mine[active] = theirs
+        rough = np.linalg.norm(near.gradient, axis=1) > POLISHED * near.size
+        active, near = active[rough], _Local(*(part[rough] for part in near))
+        if not active.size:
+            break
+        start = points[active]
+        end = start + _newton_move(field, near)
+        fails = ~_improves(field, start, end) | (near.values[:, -1] >= 0)
+        if fails.any():
+            end[fails] = climb(field, start[fails], step, tol=0.0, max_iter=5).points
+        points[active] = end
+        near = _look(field, end)
+    slope = np.linalg.norm(local.gradient, axis=1)
+    alive = local.size >= ALIVE * field.evaluate(field.centers).size.max()
+    top = local.values[:, -1]
+    level = slope <= POLISHED * local.size
+    widths = np.where(np.isfinite(field.widths), field.widths, 0.0)
+    return Polished(
+        points,
+        is_mode=level & alive & (top < -CURVED * local.size),
+        is_flat=~alive | (top <= 0),
+        direction=local.vectors[:, :, -1] * widths,
+    )
+
+
+def _newton_move(field: Field, near: _Local) -> Floats:
+    """Newton's step for a maximum, at most half a width long."""
+    curvature = np.minimum(near.values, -CURVED * near.size[:, None])
+    along = np.einsum("mji,mj->mi", near.vectors, near.gradient)
+    move = -np.einsum("mij,mj->mi", near.vectors, along / curvature)
+    size = np.linalg.norm(move, axis=1, keepdims=True)
+    move *= np.minimum(1.0, 0.5 / np.maximum(size, 1e-300))
+    finite = np.isfinite(field.widths)
+    return np.asarray(move * np.where(finite, field.widths, 0.0))
+
+
+def _improves(field: Field, start: Floats, end: Floats) -> Bools:
+    """Whether the end is no lower than the start, or flatter without a potential."""
+    a, b = field.evaluate(start), field.evaluate(end)
+    if a.value is None or b.value is None:
+        before = np.linalg.norm(a.factor * a.pull / field.widths, axis=1)
+        after = np.linalg.norm(b.factor * b.pull / field.widths, axis=1)
+        return np.asarray(after < before)
+    return np.asarray(b.value >= a.value - ROUNDING * a.size)
+
+
+@one_blas_thread()
+def find_modes(field: Field, ends: Floats) -> Floats:
+    """Distinct maxima at the ends of climbs, polished.
+
+    Parameters
+    ----------
+    field : Field
+    ends : ndarray of shape (m, d)
+
+    Returns
+    -------
+    ndarray of shape (k, d)
+        Empty if no end is a maximum.
+    """
+    weights = 1.0 / field.widths
+    cells = np.floor(ends * weights / AT_MODE)
+    _, cell, count = np.unique(cells, axis=0, return_inverse=True, return_counts=True)
+    means = np.zeros((len(count), ends.shape[1]))
+    np.add.at(means, cell.ravel(), ends)
+    polished = polish(field, means / count[:, None])
+    points = polished.points[polished.is_mode]
+    if len(points) < 2:
+        return points
+    near = KDTree(points * weights).query_pairs(SAME_MODE, output_type="ndarray")
+    _, group = find_pieces(near, len(points))
+    return points[np.unique(group, return_index=True)[1]]
+
+
+@one_blas_thread()
+def assign_modes(
+    field: Field,
+    ends: Floats,
+    modes: Floats,
+    climb_on: Callable[[Floats], Floats],
+    basins: Basins | None = None,
+) -> Integers:
+    """Mode of every end.
+
+    Parameters
+    ----------
+    field : Field
+    ends : ndarray of shape (m, d)
+    modes : ndarray of shape (k, d)
+    climb_on : callable
+        Climbs from points that were pushed.
+    basins : Basins, optional
+        Of the modes. An end inside is not followed further.
+
+    Returns
+    -------
+    ndarray of shape (m,)
+        Rows of ``modes``.
+    """
+    tree = KDTree(modes / field.widths)
+    mode, lost = _match(tree, field, ends, AT_MODE)
+    if basins is not None:
+        lost &= ~basins.find(field, ends)[1]
+    if lost.any():
+        polished = polish(field, ends[lost])
+        found, still = _match(tree, field, polished.points, AT_MODE)
+        if still.any():
+            pushed = climb_on(_push(field, polished, still))
+            # What is lost even now takes the nearest mode.
+            found[still], _ = _match(tree, field, polish(field, pushed).points, AT_MODE)
+        mode[lost] = found
+    return mode
+
+
+def _match(
+    tree: KDTree, field: Field, points: Floats, radius: float
+) -> tuple[Integers, Bools]:
+    """Nearest mode of each point, and whether it is farther than the radius."""
+    distance, mode = tree.query(points / field.widths)
+    return mode, distance > radius
+
+
+def _push(field: Field, polished: Polished, rows: Bools) -> Floats:
+    """Push points off a saddle uphill, and off a plateau to the nearest centre."""
+    points, direction = polished.points[rows], polished.direction[rows]
+    either = np.stack([points + PUSH * direction, points - PUSH * direction])
+    value = [field.evaluate(side) for side in either]
+    if value[0].value is None or value[1].value is None:
+        uphill = np.zeros(len(points), dtype=bool)
+    else:
+        uphill = value[0].value >= value[1].value
+    pushed = np.where(uphill[:, None], either[0], either[1])
+    flat = polished.is_flat[rows]
+    if flat.any():
+        nearest = KDTree(field.centers / field.widths).query(
+            points[flat] / field.widths
+        )
+        pushed[flat] = field.centers[nearest[1]]
+    return np.asarray(pushed)

@@ -1,0 +1,260 @@
+r"""Saddles: the passes between the modes of a field.
+
+A pass between two modes is the highest point that every path from one to the other
+must come down to. Passes are sought on segments between neighbouring rows of
+different basins and between modes, then refined to the saddle they lie beside.
+
+Fields without a potential get heights by least squares: those whose differences
+along the edges of the graph best match the line integrals of the gradient.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.linalg import lsqr
+from scipy.spatial import KDTree
+
+from modeseek.field.ascent import ROUNDING, climb, fixed_point, length
+from modeseek.field.fields import Field, curvature, gradient, has_potential, potential
+from modeseek.field.modes import assign_modes
+from modeseek.rows.arrays import Bools, Floats, Integers
+from modeseek.rows.blocks import in_chunks, one_blas_thread
+from modeseek.tree.merge_tree import MergeTree, Pass, best_of_pairs, merge_down
+from modeseek.tree.pairs import distinct_pairs
+
+#: Neighbours of a row in the graph that passes are sought on.
+GRAPH_NEIGHBORS = 10
+
+#: Nearest modes of a mode to which straight lines are tried.
+LINE_NEIGHBORS = 10
+
+#: Points of a profile along an edge and along a line between modes.
+EDGE_POINTS, LINE_POINTS = 7, 101
+
+#: Steps of the saddle search, and how far (in widths) it may go.
+SADDLE_STEPS, SADDLE_REACH = 20, 2.0
+
+
+#: Points and rounds of the search for the lowest point of a segment.
+ZOOM_POINTS, ZOOM_STEPS = 9, 10
+
+
+@one_blas_thread()
+def build_tree(
+    field: Field,
+    modes: Floats,
+    Z: Floats,
+    mode_of_row: Integers,
+) -> MergeTree:
+    """Find the passes between modes and merge them from the highest down.
+
+    Parameters
+    ----------
+    field : Field
+    modes : ndarray of shape (k, d)
+    Z : ndarray of shape (m, d)
+        Some rows, in the frame.
+    mode_of_row : ndarray of shape (m,)
+
+    Returns
+    -------
+    MergeTree
+        With standard errors of zero.
+    """
+    k = len(modes)
+    nodes = np.concatenate([modes, Z])
+    basin = np.concatenate([np.arange(k), mode_of_row])
+    edges, lines = _graph(field, nodes, basin, k)
+    heights = _node_heights(field, nodes, basin, edges, lines)
+    found = [
+        _lowest_points(field, nodes, heights, basin, lines, LINE_POINTS),
+        _lowest_points(field, nodes, heights, basin, edges, EDGE_POINTS),
+    ]
+    columns: list[Any] = [np.concatenate(part) for part in zip(*found, strict=True)]
+    passes = best_of_pairs(Pass(*columns))
+    if has_potential(field):
+        passes = _refine(field, modes, _zoom(field, passes))
+    apart = length(modes[passes.low] - modes[passes.high], field)
+    return merge_down(heights[:k], passes, apart)
+
+
+def _graph(
+    field: Field, nodes: Floats, basin: Integers, k: int
+) -> tuple[Integers, Integers]:
+    """Edges between neighbouring nodes, and lines between near modes; (e, 2) each."""
+    U = nodes / field.widths
+    near = min(GRAPH_NEIGHBORS + 1, len(nodes))
+    _, neighbor = KDTree(U).query(U, k=near)
+    neighbor = np.asarray(neighbor).reshape(len(nodes), near)
+    edges = distinct_pairs(np.arange(len(nodes))[:, None], neighbor, len(nodes))
+    near = min(LINE_NEIGHBORS + 1, k)
+    _, neighbor = KDTree(U[:k]).query(U[:k], k=near)
+    neighbor = np.asarray(neighbor).reshape(k, near)
+    lines = distinct_pairs(np.arange(k)[:, None], neighbor, k)
+    # A chain through all modes keeps the graph in one piece.
+    chain = np.column_stack([np.arange(k - 1), np.arange(1, k)])
+    return edges, np.unique(np.concatenate([lines, chain]), axis=0)
+
+
+def _node_heights(
+    field: Field, nodes: Floats, basin: Integers, edges: Integers, lines: Integers
+) -> Floats:
+    """Potential at the nodes, by least squares where the field has none."""
+    if has_potential(field):
+        return potential(field, nodes)
+    own = np.column_stack([basin, np.arange(len(nodes))])[len(np.unique(basin)) :]
+    own = own[own[:, 0] != own[:, 1]]
+    pairs = np.concatenate([edges, lines, own])
+    A, B = nodes[pairs[:, 0]], nodes[pairs[:, 1]]
+    rise = _integrals(field, A, B, LINE_POINTS)[:, -1]
+    # Integrals along long edges are worth less: where there is no potential they
+    # depend on the way, and their sums are coarser.
+    worth = 1.0 / np.maximum(length(B - A, field), 1e-3)
+    rows = np.repeat(np.arange(len(pairs)), 2)
+    signs = np.repeat(worth, 2) * np.tile([-1.0, 1.0], len(pairs))
+    shape = (len(pairs), len(nodes))
+    incidence = coo_array((signs, (rows, pairs.ravel())), shape=shape)
+    return np.asarray(lsqr(incidence.tocsr(), worth * rise, atol=1e-10, btol=1e-10)[0])
+
+
+def _segments(A: Floats, B: Floats, n_points: int) -> Floats:
+    """Points along segments, shape (e, n_points, d)."""
+    t = np.linspace(0.0, 1.0, n_points)[:, None]
+    return A[:, None, :] * (1.0 - t) + B[:, None, :] * t
+
+
+def _integrals(field: Field, A: Floats, B: Floats, n_points: int) -> Floats:
+    """Integrals of the gradient along segments from their start, (e, n_points)."""
+    along = _segments(A, B, n_points)
+    flat = along.reshape(-1, A.shape[1])
+    g = in_chunks(
+        lambda Z: gradient(field, field.evaluate(Z)), flat, len(field.centers)
+    ).reshape(along.shape)
+    slope = np.einsum("end,ed->en", g, B - A) / (n_points - 1)
+    steps = 0.5 * (slope[:, 1:] + slope[:, :-1])
+    return np.concatenate([np.zeros((len(A), 1)), np.cumsum(steps, axis=1)], axis=1)
+
+
+def profiles(
+    field: Field,
+    A: Floats,
+    B: Floats,
+    n_points: int,
+    ends: tuple[Floats, Floats] | None = None,
+) -> Floats:
+    """Heights along segments between points, shape (e, n_points).
+
+    Parameters
+    ----------
+    field : Field
+    A, B : ndarray of shape (e, d)
+    n_points : int
+    ends : pair of ndarray of shape (e,), optional
+        Heights of A and B. They matter where the field has no potential: the line
+        integral is tilted to meet both; without them it starts from zero.
+
+    Returns
+    -------
+    ndarray of shape (e, n_points)
+    """
+    along = _segments(A, B, n_points)
+    if has_potential(field):
+        flat = along.reshape(-1, A.shape[1])
+        return potential(field, flat).reshape(along.shape[:2])
+    rise = _integrals(field, A, B, n_points)
+    if ends is None:
+        return rise
+    tilt = (ends[1] - ends[0] - rise[:, -1])[:, None] * np.linspace(0.0, 1.0, n_points)
+    return np.asarray(ends[0][:, None] + rise + tilt)
+
+
+def _lowest_points(
+    field: Field,
+    nodes: Floats,
+    heights: Floats,
+    basin: Integers,
+    edges: Integers,
+    n_points: int,
+) -> Pass:
+    """Lowest point of every segment whose ends lie in different basins."""
+    edges = edges[basin[edges[:, 0]] != basin[edges[:, 1]]]
+    i, j = edges[:, 0], edges[:, 1]
+    ends = heights[i], heights[j]
+    height = profiles(field, nodes[i], nodes[j], n_points, ends)
+    lowest = height.argmin(axis=1)
+    t = (lowest / (n_points - 1))[:, None]
+    pair = np.sort(np.column_stack([basin[i], basin[j]]), axis=1)
+    return Pass(
+        pair[:, 0],
+        pair[:, 1],
+        height[np.arange(len(edges)), lowest],
+        nodes[i] * (1.0 - t) + nodes[j] * t,
+        (nodes[j] - nodes[i]) / (n_points - 1),
+    )
+
+
+def _zoom(field: Field, passes: Pass) -> Pass:
+    """Find the lowest points of the segments between the points of their profiles."""
+    point, reach = passes.point, passes.reach
+    rows = np.arange(len(point))
+    for _ in range(ZOOM_STEPS):
+        around = _segments(point - reach, point + reach, ZOOM_POINTS)
+        height = potential(field, around.reshape(-1, point.shape[1]))
+        lowest = height.reshape(around.shape[:2]).argmin(axis=1)
+        point = around[rows, lowest]
+        reach = 2.0 * reach / (ZOOM_POINTS - 1)
+    return passes._replace(height=potential(field, point), point=point, reach=reach)
+
+
+def _refine(field: Field, modes: Floats, passes: Pass) -> Pass:
+    """Move candidates to the saddle beside them, where that joins the same modes.
+
+    Newton's method on the gradient finds the stationary point; it is taken if it is
+    no lower, near, and climbs to the pair's two modes on its two sides.
+    """
+    points = passes.point.copy()
+    widths = np.where(np.isfinite(field.widths), field.widths, 0.0)
+    for _ in range(SADDLE_STEPS):
+        here = field.evaluate(points)
+        g = here.factor * here.pull / field.widths
+        values, vectors = np.linalg.eigh(curvature(field, points))
+        small = 1e-3 * np.abs(values).max(axis=1, keepdims=True) + 1e-300
+        values = np.where(np.abs(values) < small, -small, values)
+        along = np.einsum("mji,mj->mi", vectors, g)
+        move = -np.einsum("mij,mj->mi", vectors, along / values)
+        size = np.linalg.norm(move, axis=1, keepdims=True)
+        points += move * np.minimum(1.0, 0.3 / np.maximum(size, 1e-300)) * widths
+    here = field.evaluate(points)
+    assert here.value is not None
+    slope = np.linalg.norm(here.factor * here.pull / field.widths, axis=1)
+    far = np.linalg.norm((points - passes.point) / field.widths, axis=1) > SADDLE_REACH
+    higher = here.value >= passes.height - ROUNDING * here.size
+    good = (slope <= 1e-6 * here.size) & ~far & higher
+    if good.any():
+        good[good] = _joins(field, modes, points[good], passes, good)
+    return passes._replace(
+        height=np.where(good, here.value, passes.height),
+        point=np.where(good[:, None], points, passes.point),
+    )
+
+
+def _joins(
+    field: Field, modes: Floats, saddles: Floats, passes: Pass, rows: Bools
+) -> Bools:
+    """Whether saddles climb to the modes of their pairs on their two sides."""
+    widths = np.where(np.isfinite(field.widths), field.widths, 0.0)
+    values, vectors = np.linalg.eigh(curvature(field, saddles))
+    one_way = (values[:, -1] > 0) & (values[:, :-1] < 0).all(axis=1)
+    side = 0.05 * vectors[:, :, -1] * widths
+
+    def arrive(points: Floats) -> Floats:
+        return climb(field, points, fixed_point(), tol=1e-4, max_iter=1000).points
+
+    starts = np.concatenate([saddles + side, saddles - side])
+    reached = assign_modes(field, arrive(starts), modes, arrive).reshape(2, -1)
+    reached.sort(axis=0)
+    low, high = passes.low[rows], passes.high[rows]
+    return np.asarray(one_way & (reached[0] == low) & (reached[1] == high))

@@ -1,0 +1,7 @@
+"""Estimators of the gradient of a log-density."""
+
+from modeseek.gradient.kernel import KernelDensityGradient
+from modeseek.gradient.least_squares import LogDensityGradient
+from modeseek.gradient.moments import Moments
+
+__all__ = ["KernelDensityGradient", "LogDensityGradient", "Moments"]

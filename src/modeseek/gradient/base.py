@@ -1,0 +1,147 @@
+"""GradientEstimator: what the estimators of a gradient share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from modeseek.field.fields import Field, gradient
+from modeseek.gradient.uncertainty import Influence
+from modeseek.rows.arrays import Floats
+from modeseek.rows.blocks import in_chunks, map_blocks
+from modeseek.rows.containers import ask_rows, open_rows
+from modeseek.rows.coordinates import Frame
+from modeseek.rows.source import Block
+from modeseek.rows.validation import check_within_reach
+
+
+class GradientEstimator(BaseEstimator):
+    """What the gradient estimators share: a frame, a field, and asking them.
+
+    A subclass fits ``_origin``, ``_unit`` and the arrays that ``_field`` is made of.
+    """
+
+    n_jobs: int | None
+    centers_: Floats
+    _origin: Floats
+    _unit: float | Floats
+    feature_relevance_: Floats  # of those that measure it
+
+    def _frame(self) -> Frame:
+        return Frame(self._origin, self._unit)
+
+    def _field(self) -> Field:
+        raise NotImplementedError
+
+    def _influence(self, tops: Floats, bottoms: Floats) -> Influence:
+        raise NotImplementedError
+
+    def _enter(self, rows: NDArray[np.floating]) -> Floats:
+        """Take checked rows into the frame."""
+        check_within_reach(self._frame(), rows)
+        return self._frame().enter(rows)
+
+    def _ask(self, X: Any, ask: Callable[[Floats], Floats]) -> Floats:
+        """Ask about rows in the frame; on Dask, when the answers are needed."""
+        check_is_fitted(self)
+        frame, example = self._frame(), self.centers_[:1]
+        answers: Floats = ask_rows(
+            self, X, lambda rows: ask(self._enter(rows)), frame, example
+        )
+        return answers
+
+    def _over_rows(self, Z: Floats, columns: int, ask: Any) -> Floats:
+        """Ask the field about rows in chunks of cache size, on the thread pool."""
+
+        def kernel(rows: slice) -> Floats:
+            return in_chunks(ask, Z[rows], columns)
+
+        return np.concatenate(list(map_blocks(kernel, len(Z), n_jobs=self.n_jobs)))
+
+    def gradient(self, X: ArrayLike) -> Floats:
+        """Gradient of the log-density at every row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+
+        def ask(Z: Floats) -> Floats:
+            field = self._field()
+            g = self._over_rows(
+                Z, len(field.centers), lambda A: gradient(field, field.evaluate(A))
+            )
+            return np.asarray(g / self._unit)
+
+        return self._ask(X, ask)
+
+    def hessian(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Derivative of the gradient at every row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features, n_features)
+            The Hessian of the log-density. With separate coefficients the field has
+            no potential and the matrices need not be symmetric: row j is the
+            gradient of the gradient's j-th entry.
+        """
+
+        def ask(Z: Floats) -> Floats:
+            field = self._field()
+            columns = len(field.centers) * Z.shape[1]
+            unit = np.broadcast_to(self._unit, Z.shape[1:])
+            J = self._over_rows(Z, columns, field.jacobian)
+            return np.asarray(J / unit / unit[:, None])
+
+        return self._ask(X, ask)
+
+    def score(
+        self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Negative loss on rows: the mean of ``-(|g|^2 + 2 div g)``.
+
+        It estimates the squared error of the gradient up to sign and a constant that
+        depends on the data only, so the larger of two scores on the same held-out
+        rows is the better gradient.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        source = open_rows(self, X, sample_weight, self.n_jobs, reset=False)
+        field, unit = self._field(), np.broadcast_to(self._unit, self._origin.shape)
+        smallest = unit.min()
+        relative = (smallest / unit) ** 2  # squares of the units may overflow
+
+        def loss(A: Floats) -> Floats:
+            g = gradient(field, field.evaluate(A))
+            return np.asarray(g**2 @ relative + 2.0 * field.divergence(A, relative))
+
+        def kernel(block: Block) -> Floats:
+            Z = self._enter(block.X)
+            w = np.ones(len(Z)) if block.weight is None else block.weight
+            return np.array([w @ in_chunks(loss, Z, len(field.centers)), w.sum()])
+
+        with source.session():
+            total, weight = source.reduce(kernel, np.add)
+        return float(-total / weight / smallest / smallest)

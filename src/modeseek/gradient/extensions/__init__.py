@@ -1,0 +1,1 @@
+"""The paper's section 4: other penalties, ties between features, other losses."""

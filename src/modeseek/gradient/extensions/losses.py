@@ -1,0 +1,428 @@
+r"""Bregman losses (the paper's section 4.4): other distances to the true gradient.
+
+For a strictly convex f the loss of feature j is the mean over rows of
+
+.. math:: -f(g_j) + f'(g_j)\, g_j + f''(g_j)\, \partial_j g_j,
+
+the squared loss for f(t) = t^2. It is no quadratic form, so moments do not carry it:
+Newton's method passes over the rows, whose first and second derivatives add. Nor is
+it convex in the coefficients; the search starts from the squared loss's solution, or
+from zero where that is better, and every step descends.
+
+**Signs.** The printed Kullback-Leibler, logistic and power losses, f(t) = -log t,
+t log t - (1 + t) log(1 + t) and (t^(1 + a) - t) / a, are defined for t > 0 alone, but
+the mean of the true gradient is zero, so it has both signs. What is meaningful:
+
+- a **shift**: the printed f at 1 + t / c, where c is four times the largest gradient
+  of the squared loss's solution. It is not symmetric: falls and rises count
+  differently;
+- an **even** f: (1 + (t / c)^2)^((1 + a) / 2) for the power loss, whose a = 0 is the
+  pseudo-Huber loss and whose a = 1 the squared, and log cosh (t / c), whose derivative
+  is a logistic curve. Here c is twice the root mean square of that solution.
+
+All are scaled to f''(0) = 2, so that they tend to the squared loss as c grows. For
+a = 0 and for log cosh, -f + f' g is bounded: steep slopes through a few rows are then
+cheap, and only the penalty and short steps keep them away. So are those through rows
+near the end of a shifted loss's domain, where f'' has no bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from modeseek.field.basis import basis_of_features
+from modeseek.field.fields import CommonField, PotentialField, SeparateField
+from modeseek.gradient.extensions.penalties import ridge_path
+from modeseek.gradient.moments import Problem, compute_moments, task_scales
+from modeseek.gradient.uncertainty import Influence
+from modeseek.rows.arrays import Floats, Integers
+from modeseek.rows.blocks import chunk_slices, map_blocks, one_blas_thread
+
+#: u -> F and its first four derivatives.
+Five: TypeAlias = tuple[Floats, Floats, Floats, Floats, Floats]
+Derivatives: TypeAlias = Callable[[Floats], Five]
+
+#: Shift of a shifted loss, in largest gradients; bend of an even one, in root mean
+#: squares.
+SHIFT, BEND = 4.0, 2.0
+
+#: Exponent a of the power loss.
+POWER = 0.5
+
+#: Newton's method ends when no coefficient moves by more than this (relative to the
+#: largest, or to 1), or after so many steps; each is halved at most so often.
+SETTLED, MAX_NEWTON, MAX_HALVINGS = 1e-10, 100, 40
+
+#: Longest step, as the change of the gradient in its root mean square over the scale
+#: of the loss: far steps would leave the minimum beside the start for another.
+LONGEST = 0.5
+
+#: Least share of the promised descent that a step must bring.
+ARMIJO = 1e-4
+
+
+class Bregman(NamedTuple):
+    """A loss: f(t) = c^2 F(t / c), with F''(0) = 2."""
+
+    derivatives: Derivatives
+    shifted: bool = False  # F is defined for u > -1 alone
+
+
+def _squared(u: Floats) -> Five:
+    zero = np.zeros_like(u)
+    return u**2, 2.0 * u, zero + 2.0, zero, zero
+
+
+def _even_power(u: Floats, a: float) -> Five:
+    p, v, q = 0.5 * (1.0 + a), u**2, 1.0 + u**2
+    p1, p2, p3 = p - 1.0, (p - 1.0) * (p - 2.0), (p - 1.0) * (p - 2.0) * (p - 3.0)
+    return (
+        (q**p - 1.0) / p,
+        2.0 * u * q ** (p - 1.0),
+        (2.0 * q + 4.0 * p1 * v) * q ** (p - 2.0),
+        (12.0 * p1 * q + 8.0 * p2 * v) * u * q ** (p - 3.0),
+        (12.0 * p1 * q**2 + 48.0 * p2 * v * q + 16.0 * p3 * v**2) * q ** (p - 4.0),
+    )
+
+
+def _log_cosh(u: Floats) -> Five:
+    t = np.tanh(u)
+    s = 1.0 - t**2
+    value = 2.0 * (np.logaddexp(u, -u) - np.log(2.0))
+    return value, 2.0 * t, 2.0 * s, -4.0 * t * s, 4.0 * s * (3.0 * t**2 - 1.0)
+
+
+def _shifted_kl(u: Floats) -> Five:
+    v = 1.0 + u
+    # A linear term changes no Bregman loss; these make F(0) = F'(0) = 0.
+    return (
+        2.0 * (u - np.log1p(u)),
+        2.0 * u / v,
+        2.0 / v**2,
+        -4.0 / v**3,
+        12.0 / v**4,
+    )
+
+
+def _shifted_logistic(u: Floats) -> Five:
+    v, w = 1.0 + u, 2.0 + u
+    low, high = np.log1p(u), np.log1p(0.5 * u)
+    return (
+        4.0 * (v * low - w * high),
+        4.0 * (low - high),
+        4.0 / (v * w),
+        4.0 * (1.0 / w**2 - 1.0 / v**2),
+        8.0 * (1.0 / v**3 - 1.0 / w**3),
+    )
+
+
+#: Losses by name.
+LOSSES: dict[str, Bregman] = {
+    "squared": Bregman(_squared),
+    "even_power": Bregman(partial(_even_power, a=POWER)),
+    "pseudo_huber": Bregman(partial(_even_power, a=0.0)),
+    "log_cosh": Bregman(_log_cosh),
+    "shifted_kl": Bregman(_shifted_kl, shifted=True),
+    "shifted_logistic": Bregman(_shifted_logistic, shifted=True),
+}
+
+#: What the paper prints, and what stands for it here.
+PRINTED: dict[str, tuple[str, str]] = {
+    "kl": ("f(t) = -log t", "'shifted_kl'"),
+    "logistic": (
+        "f(t) = t log t - (1 + t) log(1 + t)",
+        "'shifted_logistic' or 'log_cosh'",
+    ),
+    "power": ("f(t) = (t^(1 + a) - t) / a", "'even_power'"),
+}
+
+
+class Rule(NamedTuple):
+    """A loss with its scale, and the basis it is asked about."""
+
+    loss: Bregman
+    c: Floats  # (d,)
+    widths: Floats  # (d,)
+
+
+class Sums(NamedTuple):
+    """Loss, and half its derivatives by the coefficients, summed over rows."""
+
+    value: Floats  # (tasks,) infinite where a gradient leaves the domain of f
+    slope: Floats  # (tasks, b)
+    curvature: Floats  # (tasks, b, b)
+
+
+class Fit(NamedTuple):
+    """Coefficients, half the second derivatives there, and the penalised loss."""
+
+    theta: Floats  # (tasks, b)
+    A: Floats  # (tasks, b, b)
+    value: Floats  # (tasks,)
+
+
+def gradient_scales(
+    problem: Problem, widths: Floats, theta: Floats, loss: Bregman
+) -> Floats:
+    """Scale c of a loss for every feature, from a solution; 1 where that is zero.
+
+    Parameters
+    ----------
+    problem : Problem
+    widths : ndarray of shape (d,)
+    theta : ndarray of shape (tasks, b)
+    loss : Bregman
+
+    Returns
+    -------
+    ndarray of shape (d,)
+    """
+
+    def kernel(rows: slice) -> tuple[Floats, Floats]:
+        Z, w = problem.enter(rows), _weights(problem, rows)
+        sizes = np.zeros((2, Z.shape[1]))
+        for chunk in chunk_slices(len(Z), len(problem.centers)):
+            basis = basis_of_features(Z[chunk], problem.centers, widths, problem.common)
+            for j, psi, _ in basis:
+                g = psi @ theta[0 if problem.shared else j]
+                sizes[0, j] += w[chunk] @ g**2
+                sizes[1, j] = max(sizes[1, j], np.abs(g).max())
+        return sizes, np.asarray(w.sum())
+
+    parts = list(map_blocks(kernel, problem.n_rows, n_jobs=problem.n_jobs))
+    squares = sum(sizes[0] for sizes, _ in parts) / sum(w for _, w in parts)
+    largest = np.max([sizes[1] for sizes, _ in parts], axis=0)
+    c = SHIFT * largest if loss.shifted else BEND * np.sqrt(squares)
+    return np.where(c > 0, c, 1.0)
+
+
+def _weights(problem: Problem, rows: slice) -> Floats:
+    n = rows.stop - rows.start
+    return np.ones(n) if problem.weight is None else problem.weight[rows]
+
+
+def row_derivatives(rule: Rule, j: int, g: Floats, slope: Floats) -> Five:
+    """Loss of rows, and its derivatives by g_j and by the slope of g_j along j.
+
+    Parameters
+    ----------
+    rule : Rule
+    j : int
+    g, slope : ndarray of shape (m,)
+
+    Returns
+    -------
+    value, by_g, by_slope, by_g_g, by_g_slope : ndarray of shape (m,)
+        The value is infinite outside the domain of f, the others are zero there.
+    """
+    c, loss = rule.c[j], rule.loss
+    u = g / c
+    outside = u <= -1.0 if loss.shifted else np.zeros(len(u), dtype=bool)
+    F0, F1, F2, F3, F4 = loss.derivatives(np.where(outside, 0.0, u))
+    value = np.where(outside, np.inf, c**2 * (u * F1 - F0) + F2 * slope)
+    by_g = F2 * g + F3 * slope / c
+    by_g_g = F2 + F3 * u + F4 * slope / c**2
+    return value, by_g, F2, by_g_g, F3 / c
+
+
+def loss_sums(problem: Problem, rule: Rule, theta: Floats, *, second: bool) -> Sums:
+    """Sum the loss and its derivatives over rows, per unit of weight.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its folds are not looked at.
+    rule : Rule
+    theta : ndarray of shape (tasks, b)
+    second : bool
+        Whether to sum derivatives; they are zero otherwise.
+
+    Returns
+    -------
+    Sums
+    """
+    C = problem.centers
+    tasks, b = theta.shape
+
+    def kernel(rows: slice) -> tuple[Floats, Floats, Floats, float]:
+        Z, w = problem.enter(rows), _weights(problem, rows)
+        sums = np.zeros(tasks), np.zeros((tasks, b)), np.zeros((tasks, b, b))
+        for chunk in chunk_slices(len(Z), b):
+            basis = basis_of_features(Z[chunk], C, rule.widths, problem.common)
+            for j, psi, derivative in basis:
+                t = 0 if problem.shared else j
+                _add_rows(sums, t, psi, derivative, w[chunk], rule, j, theta, second)
+        return *sums, float(w.sum())
+
+    blocks = list(map_blocks(kernel, problem.n_rows, n_jobs=problem.n_jobs))
+    value, slope, curvature, weight = (sum(part) for part in zip(*blocks, strict=True))
+    return Sums(value / weight, 0.5 * slope / weight, 0.5 * curvature / weight)
+
+
+def _add_rows(
+    sums: tuple[Floats, Floats, Floats],
+    t: int,
+    psi: Floats,
+    derivative: Floats,
+    w: Floats,
+    rule: Rule,
+    j: int,
+    theta: Floats,
+    second: bool,
+) -> None:
+    value, slope, curvature = sums
+    rows = row_derivatives(rule, j, psi @ theta[t], derivative @ theta[t])
+    loss, by_g, by_slope, by_g_g, by_g_slope = rows
+    value[t] += w @ loss
+    if not second:
+        return
+    slope[t] += (w * by_g) @ psi + (w * by_slope) @ derivative
+    curvature[t] += (psi * (w * by_g_g)[:, None]).T @ psi
+    if by_g_slope.any():
+        cross = (psi * (w * by_g_slope)[:, None]).T @ derivative
+        curvature[t] += cross + cross.T
+
+
+@one_blas_thread()
+def minimize_loss(problem: Problem, rule: Rule, lam: float, start: Floats) -> Fit:
+    """Damped Newton's method on the loss with a ridge.
+
+    Parameters
+    ----------
+    problem : Problem
+    rule : Rule
+    lam : float
+        Relative to the scale of G, as in :mod:`modeseek.gradient.extensions.penalties`.
+    start : ndarray of shape (tasks, b)
+        Taken for every task where its loss is finite and below that of zero.
+
+    Returns
+    -------
+    Fit
+        A minimum that no step of Newton's method descends from.
+    """
+    ridge = lam * task_scales(rule.widths, problem.shared, problem.common)
+
+    def penalised(theta: Floats, second: bool) -> Sums:
+        sums = loss_sums(problem, rule, theta, second=second)
+        return Sums(
+            sums.value + ridge * (theta**2).sum(axis=1),
+            sums.slope + ridge[:, None] * theta,
+            sums.curvature + ridge[:, None, None] * np.eye(theta.shape[1]),
+        )
+
+    squares = (rule.c**2).sum(keepdims=True) if problem.shared else rule.c**2
+    reach = LONGEST * np.sqrt(squares)
+    zero = penalised(np.zeros_like(start), second=False).value
+    better = penalised(start, second=False).value < zero
+    theta = np.where(better[:, None], start, 0.0)
+    here = penalised(theta, second=True)
+    for _ in range(MAX_NEWTON):
+        step = _descent(here, ridge)
+        promised = 2.0 * np.einsum("tb,tb->t", here.slope, step)
+        length = np.minimum(1.0, reach / np.sqrt(np.maximum(-promised, 1e-300)))
+        for _ in range(MAX_HALVINGS):
+            tried = penalised(theta + length[:, None] * step, second=False).value
+            enough = here.value + ARMIJO * length * promised
+            falls = tried <= enough + 1e-13 * np.abs(here.value)
+            if falls.all():
+                break
+            length = np.where(falls, length, 0.5 * length)
+        step *= np.where(falls, length, 0.0)[:, None]
+        theta = theta + step
+        here = penalised(theta, second=True)
+        if np.abs(step).max() <= SETTLED * max(1.0, np.abs(theta).max()):
+            break
+    return Fit(theta, here.curvature, here.value)
+
+
+def _descent(here: Sums, ridge: Floats) -> Floats:
+    """Newton's step with the sizes of the curvatures, so that it always descends."""
+    values, U = np.linalg.eigh(here.curvature)
+    values = np.maximum(np.abs(values), ridge[:, None])
+    along = np.einsum("tbi,tb->ti", U, here.slope)
+    return np.asarray(-np.einsum("tbi,ti->tb", U, along / values))
+
+
+def held_out(problem: Problem, rule: Rule, lams: Floats) -> Floats:
+    """Loss of every penalty on the rows of every fold, trained on the others.
+
+    Parameters
+    ----------
+    problem : Problem
+        With folds.
+    rule : Rule
+    lams : ndarray of shape (a,)
+
+    Returns
+    -------
+    ndarray of shape (a, n_folds)
+        Infinite where a held-out gradient leaves the domain of f.
+    """
+    assert problem.fold is not None
+    fold = problem.fold
+    moments = compute_moments(problem, rule.widths, np.ones(1))
+    scales = task_scales(rule.widths, problem.shared, problem.common)
+
+    def judge(which: slice) -> Floats:
+        k = which.start
+        train = _some_rows(problem, np.flatnonzero(fold != k))
+        judges = _some_rows(problem, np.flatnonzero(fold == k))
+        starts = ridge_path(*moments.without(0, k).mean(), scales, lams)
+        fits = [
+            minimize_loss(train, rule, float(lam), starts[:, :, a])
+            for a, lam in enumerate(lams)
+        ]
+        losses = [loss_sums(judges, rule, f.theta, second=False).value for f in fits]
+        return np.asarray(np.sum(losses, axis=1))
+
+    by_fold = map_blocks(judge, problem.n_folds, n_jobs=problem.n_jobs, size=1)
+    return np.stack(list(by_fold), axis=1)
+
+
+def _some_rows(problem: Problem, rows: Integers) -> Problem:
+    """The same problem of fewer rows, without folds, for one thread."""
+    return problem._replace(
+        enter=lambda part: problem.enter(rows[part]),
+        n_rows=len(rows),
+        weight=None if problem.weight is None else problem.weight[rows],
+        fold=None,
+        n_folds=0,
+        n_jobs=1,
+    )
+
+
+def bregman_influence(
+    field: PotentialField | SeparateField | CommonField, rule: Rule, U: Floats
+) -> Influence:
+    """Influence of rows on heights in a model that minimises a Bregman loss.
+
+    Parameters
+    ----------
+    field : PotentialField, SeparateField or CommonField
+    rule : Rule
+    U : ndarray of shape (tasks, b, r)
+        Response of the coefficients to the differences.
+
+    Returns
+    -------
+    callable
+    """
+    common, theta = isinstance(field, CommonField), np.atleast_2d(field.theta)
+
+    def influence(Z: Floats) -> Floats:
+        total = np.zeros((len(Z), U.shape[2]))
+        basis = basis_of_features(Z, field.centers, field.widths, common)
+        for j, psi, derivative in basis:
+            t = 0 if len(theta) == 1 else j
+            g, slope = psi @ theta[t], derivative @ theta[t]
+            _, by_g, by_slope, _, _ = row_derivatives(rule, j, g, slope)
+            rows = psi * by_g[:, None] + derivative * by_slope[:, None]
+            total += 0.5 * rows @ U[t]
+        return total
+
+    return influence

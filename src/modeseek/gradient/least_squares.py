@@ -1,0 +1,615 @@
+"""LogDensityGradient: the gradient of a log-density by least squares (LSLDG)."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from modeseek.field.fields import (
+    CommonField,
+    Field,
+    PotentialField,
+    SeparateField,
+    gradient,
+)
+from modeseek.gradient.base import GradientEstimator
+from modeseek.gradient.extensions.choices import Choice
+from modeseek.gradient.extensions.losses import LOSSES, Rule, bregman_influence
+from modeseek.gradient.extensions.penalties import Penalty, l1_paths, response
+from modeseek.gradient.model import (
+    GAUSSIAN_SHARE,
+    Curved,
+    Model,
+    chosen_edges,
+    coefficients_of,
+    fit_auto,
+    fit_choice,
+    fit_grid,
+    fit_learned,
+    gaussian_share,
+    tabulate_scores,
+)
+from modeseek.gradient.moments import (
+    Moments,
+    Problem,
+    make_plan,
+    sum_moments,
+    task_scales,
+)
+from modeseek.gradient.settings import (
+    ALPHAS,
+    AUTO_CENTERS,
+    Grid,
+    count_centers,
+    needs_all_rows,
+    read_choice,
+    read_grid,
+    standardizes,
+)
+from modeseek.gradient.uncertainty import (
+    Influence,
+    differences,
+    potential_influence,
+    separate_influence,
+)
+from modeseek.rows.arrays import Floats, Integers
+from modeseek.rows.containers import open_rows
+from modeseek.rows.coordinates import Frame, frame_from_centers, typical_distance
+from modeseek.rows.ranking import Sample, draw_centers, generator, make_folds
+from modeseek.rows.rounding import Rounding, warn_of_rounding
+from modeseek.rows.source import ArrayRows, FramedRows
+from modeseek.rows.subsample import Survey, survey
+from modeseek.rows.summary import Summary, summarize
+from modeseek.rows.validation import (
+    check_folds,
+    check_jobs,
+    check_range,
+    check_widths_match,
+    check_within_reach,
+    is_word,
+)
+
+#: Rows on which the relevance of features is measured.
+RELEVANCE_ROWS = 2000
+
+
+class _Posed(NamedTuple):
+    """A problem to solve, and what it was made of."""
+
+    problem: Problem
+    frame: Frame
+    typical: Floats  # (d,) typical distance between rows; infinite for constant ones
+    choice: Choice
+    grid: Grid  # widths in the frame
+    rng: np.random.Generator
+
+
+def _has_potential(estimator: LogDensityGradient) -> bool:
+    return bool(estimator.coefficients == "shared")
+
+
+def _adds_up(estimator: LogDensityGradient) -> bool:
+    if is_word(estimator.loss, "squared"):
+        return True
+    raise AttributeError(
+        f'loss="{estimator.loss}" is no sum of moments, so that rows cannot be added: '
+        'use loss="squared", or fit on all rows.'
+    )
+
+
+def _has_path(estimator: LogDensityGradient) -> bool:
+    return is_word(estimator.penalty, "l1") and not estimator.positive
+
+
+def _check_same_rows(weight: float, before: float) -> None:
+    """Refuse rows that were others in the last pass than in the first."""
+    if not np.isclose(weight, before, rtol=1e-9):
+        raise ValueError(
+            "The rows of X changed from one pass over them to the next: their "
+            f"weight was {before:g} and then {weight:g}."
+        )
+
+
+class LogDensityGradient(GradientEstimator):
+    r"""Gradient of a log-density, fitted directly by least squares (LSLDG).
+
+    The model is a sum of derivatives of Gaussians at a few rows drawn as centres. It
+    minimises the expected squared distance to the true gradient, which needs no
+    density and has a closed form; width and penalty are chosen by cross-validation.
+
+    Parameters
+    ----------
+    n_centers : int or "auto", default="auto"
+        Rows drawn as centres of Gaussians: 100, 150 where ``bandwidth`` is "auto" or
+        "learned", but no more than half of the distinct rows.
+    bandwidth : {"cv", "auto", "learned"}, float or array-like, default="cv"
+        Width of the Gaussians.
+
+        - ``"cv"`` chooses one width for all features among multiples of the median
+          distance between centres: the widest whose cross-validated loss is within
+          one standard error of the best.
+        - ``"learned"`` learns a width for each feature of the standardised data, by
+          descent of the cross-validated loss. Where a single Gaussian explains at
+          least 0.3 of the gradient, that Gaussian joins the model
+          (``gaussian_base_``), and kernels are spent on what is not Gaussian.
+        - ``"auto"`` chooses one width for the standardised features, and learns
+          widths only where they are mostly Gaussian in that sense.
+        - A number is taken as it is, in the unit of the data; a list of numbers
+          gives candidates; an array of shape (n_candidates, n_features) gives
+          candidates with a width for each feature.
+    alpha : "cv", float or array-like, default="cv"
+        Penalty on the squared coefficients, relative to the scale of the moments
+        (the paper's lambda is ``alpha / bandwidth**2``): chosen by cross-validation,
+        taken as it is, or chosen among candidates.
+    coefficients : {"shared", "separate", "multitask"}, default="shared"
+        - ``"shared"``: one coefficient a centre. The model is the gradient of a
+          potential (:meth:`log_density`) and costs the same in any dimension.
+        - ``"separate"``: one for each centre and feature, each feature solved alone.
+        - ``"multitask"``: one for each centre and feature, and a penalty ``gamma`` on
+          the squared differences between features. With ``gamma`` = 0 it is
+          "separate"; as ``gamma`` grows it tends to "shared" with ``n_features``
+          times the ``alpha``.
+    basis : {"derivative", "common"}, default="derivative"
+        ``"derivative"`` sums derivatives of Gaussians. ``"common"`` sums the
+        Gaussians themselves, the same for every feature, so that one factorisation
+        serves all; it needs a coefficient for each feature, has no potential and no
+        mean shift: to climb it, take the gradient or quasi-Newton ascent.
+    penalty : {"ridge", "l1", "features", "centers"} or callable, default="ridge"
+        What ``alpha`` weighs.
+
+        - ``"ridge"``: the squared coefficients.
+        - ``"l1"``: their absolute values, which drops centres from the model.
+          ``alpha`` is chosen among the knots of the path (:meth:`path`).
+        - ``"features"``: multi-task feature learning, the squared trace norm of the
+          coefficients: few combinations of centres that all features use. With
+          ``coefficients="separate"``, like the next.
+        - ``"centers"``: its diagonal form, the squared sum over centres of the
+          length of their coefficients, which drops centres for all features alike.
+        - A function of ``G, h, scales, alphas`` that gives coefficients, see
+          ``docs/adding_a_penalty.md``.
+
+        "features" and "centers" iterate: they take the width the ridge chose.
+    positive : bool, default=False
+        Keep coefficients from being negative (with "ridge" and "l1"). With shared
+        ones the fixed point is then a weighted mean shift, which ascends from
+        everywhere at full length.
+    gamma : "cv", float or array-like, default="cv"
+        Strength of ``coefficients="multitask"``, relative like ``alpha``.
+    similarity : {"ones", "learned"} or array-like, default="ones"
+        Similarities of the features in ``coefficients="multitask"``: all alike;
+        exp(-||difference of coefficients||^2) after a first solution with ones; or a
+        symmetric array of shape (n_features, n_features) with entries from 0 to 1.
+        The last two solve for all coefficients at once, far slower.
+    loss : str, default="squared"
+        Distance to the true gradient: "squared", or one of the Bregman losses
+        "even_power", "pseudo_huber", "log_cosh", "shifted_kl", "shifted_logistic"
+        (:mod:`modeseek.gradient.extensions.losses` says why not as printed). They
+        iterate over the rows, at the width that the squared loss chose, and take the
+        ridge only.
+    cv : int, cross-validation generator or iterable of (train, test), default=5
+        Number of folds; or splits, whose test rows must not overlap and which train
+        on all other rows. Rows drawn as centres only train.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the draw of centres and folds. The default gives the same model for
+        the same data, every time.
+    n_jobs : int or None, default=None
+        Threads; None and -1 use every core. The result does not depend on it.
+    verbose : int, default=0
+        Print what was chosen.
+
+    Attributes
+    ----------
+    centers_ : ndarray of shape (n_centers, n_features)
+        Centres of the Gaussians, without those that the penalty dropped.
+    coef_ : ndarray of shape (n_centers,) or (n_features, n_centers)
+        Shared coefficients, or those of every feature.
+    kept_ : ndarray of shape (n_centers,)
+        Which of the centres drawn are left.
+    bandwidth_ : ndarray of shape (n_features,)
+        Width for each feature; infinite for a constant feature, which is not in
+        the model.
+    alpha_ : float
+        Penalty.
+    gamma_ : float
+        Strength of what ties features together; 0 unless multi-task.
+    gaussian_base_ : ndarray of shape (n_features,)
+        Inverse variances of the Gaussian in the model; zero where there is none.
+    gaussian_share_ : float
+        Share of the gradient, in the mean square, that a Gaussian explains: 1 for
+        Gaussian data. Measured where ``bandwidth`` is "auto" or "learned", else NaN.
+    cv_results_ : dict of ndarray
+        ``bandwidth`` (n_widths, n_features), ``alpha`` (n_alphas,),
+        ``mean_test_loss`` and ``std_test_loss`` (n_widths, n_alphas),
+        ``n_neighbors`` (n_widths,): rows within reach of the median centre, of those
+        that chose (32,768 at most), and
+        ``allowed`` (n_widths,): whether those were enough. Losses are of the data as
+        given, or of standardised features where ``bandwidth`` is "auto" or
+        "learned". With multi-task coefficients ``alpha`` and ``gamma`` are the pairs
+        tried. Where ``alpha`` was chosen in a second step, at the chosen width,
+        ``along_alpha``, ``along_mean_test_loss`` and ``along_std_test_loss`` tell
+        that step. Empty when nothing was to be chosen.
+    feature_relevance_ : ndarray of shape (n_features,)
+        Share of each feature in what is not Gaussian about the gradient: the mean
+        square of the gradient's difference from that of a Gaussian with the feature's
+        mean and variance, in standard deviations. Features that only add noise are
+        near 0; the shares sum to 1.
+    moments_ : Moments
+        The sums over all rows, for all centres drawn, that the coefficients were
+        solved from.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    See Also
+    --------
+    KernelDensityGradient : the same through a kernel density estimate.
+    ModeClustering : clusters, by climbing the gradient.
+
+    References
+    ----------
+    Sasaki, Hyvärinen, Sugiyama: Clustering via mode seeking by direct estimation of
+    the gradient of a log-density. ECML PKDD 2014.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from modeseek import LogDensityGradient
+    >>> X = np.random.default_rng(0).standard_normal((2000, 2))
+    >>> model = LogDensityGradient().fit(X)
+    >>> model.gradient([[1.0, 0.0], [0.0, -2.0]]).round(1)  # the truth is -x
+    array([[-1. , -0.1],
+           [ 0.1,  2.1]])
+    """
+
+    centers_: Floats
+    coef_: Floats
+    bandwidth_: Floats
+    alpha_: float
+    gamma_: float
+    kept_: NDArray[np.intp]
+    gaussian_base_: Floats
+    gaussian_share_: float
+    cv_results_: dict[str, NDArray[Any]]
+    feature_relevance_: Floats
+    moments_: Moments
+    _curvature: tuple[Floats, Floats, Floats] | None
+    _rounding: Rounding
+    _drawn: Floats  # (n_drawn, n_features) all centres, in the frame
+
+    def __init__(
+        self,
+        n_centers: int | str = "auto",
+        *,
+        bandwidth: str | ArrayLike = "cv",
+        alpha: str | ArrayLike = "cv",
+        coefficients: str = "shared",
+        basis: str = "derivative",
+        penalty: str | Penalty = "ridge",
+        positive: bool = False,
+        gamma: str | ArrayLike = "cv",
+        similarity: str | ArrayLike = "ones",
+        loss: str = "squared",
+        cv: Any = 5,
+        random_state: int | np.random.RandomState | None = 0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_centers = n_centers
+        self.bandwidth = bandwidth
+        self.alpha = alpha
+        self.coefficients = coefficients
+        self.basis = basis
+        self.penalty = penalty
+        self.positive = positive
+        self.gamma = gamma
+        self.similarity = similarity
+        self.loss = loss
+        self.cv = cv
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(
+        self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Fit the gradient to rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Also a memory-mapped array, chunks of rows, or a Dask array or data
+            frame; see "Many rows" in the user guide.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight of k equals k copies of the row.
+
+        Returns
+        -------
+        self
+        """
+        source = open_rows(self, X, sample_weight, check_jobs(self.n_jobs), reset=True)
+        with source.session():
+            whole = needs_all_rows(self, source)
+            self._fit(survey(source, whole=whole, n_jobs=self.n_jobs))
+        names = getattr(self, "feature_names_in_", None)
+        warn_of_rounding(self._rounding, names, stacklevel=2)
+        return self
+
+    def _fit(self, known: Survey) -> Self:
+        """Fit to surveyed rows."""
+        posed = self._pose(known)
+        problem, typical, ranking = posed.problem, posed.typical, known.sample.ranking
+        if is_word(self.bandwidth, "auto") and posed.choice.is_plain():
+            model = fit_auto(problem, ALPHAS, typical, ranking)
+        elif is_word(self.bandwidth, "learned"):
+            model = fit_learned(problem, ALPHAS, typical, ranking)
+        else:
+            widths, lams = posed.grid
+            model = fit_choice(problem, posed.choice, lams, typical, widths, ALPHAS)
+        return self._keep(model, posed, known)
+
+    def _scout(self, known: Survey) -> bool:
+        """Fit coarsely to surveyed rows, unless much of the gradient is Gaussian.
+
+        Fewer centres and widths make it look more Gaussian, if anything.
+
+        Returns
+        -------
+        bool
+            Whether the fit was made.
+        """
+        posed = self._pose(known, most_centers=AUTO_CENTERS)
+        model = fit_grid(posed.problem, ALPHAS, posed.typical, step=2)
+        if gaussian_share(model, posed.typical) >= GAUSSIAN_SHARE:
+            return False
+        self._keep(model, posed, known)
+        return True
+
+    def _pose(self, known: Survey, most_centers: int | None = None) -> _Posed:
+        """Draw centres and folds, and find the frame."""
+        source, summary, sample, rounding = known
+        d = sample.X.shape[1]
+        choice = read_choice(self, d)
+        grid = read_grid(self, d, choice)
+        whole = len(sample.row) > 0
+        rng = generator(self.random_state)
+
+        n_distinct = len(sample.ranking.first)
+        most = n_distinct // 2 if grid.has_choice else n_distinct
+        n_centers = count_centers(self, most, stacklevel=4)
+        n_centers = min(n_centers, most_centers or n_centers)
+        drawn = draw_centers(sample.ranking, n_centers, rng)
+        # A single centre has no distance to another: rows stand in for centres.
+        pilot = drawn
+        if n_centers == 1:
+            pilot = draw_centers(sample.ranking, min(AUTO_CENTERS, n_distinct), rng)
+        frame = frame_from_centers(sample.X[pilot].astype(np.float64))
+        if whole:
+            check_within_reach(frame, sample.X, sample.row)
+        check_range(frame, summary.low, summary.high)
+        if standardizes(self):
+            frame = summary.frame()
+        pilot_rows = frame.enter(sample.X[pilot])
+        if grid.widths is not None:
+            widths = np.where(summary.constant, np.inf, grid.widths / frame.unit)
+            check_widths_match(widths, pilot_rows)
+            grid = grid._replace(widths=widths)
+        problem = Problem(
+            enter=lambda part: frame.enter(sample.X[part]),
+            n_rows=len(sample.X),
+            centers=frame.enter(sample.X[drawn]),
+            base=np.zeros(d),
+            shared=choice.shared,
+            common=choice.common,
+            weight=sample.weight,
+            n_jobs=self.n_jobs,
+            everything=None if whole else FramedRows(source, frame),
+            steps=rounding.step / frame.unit,
+        )
+        if grid.has_choice:
+            n_rows = len(source.X) if isinstance(source, ArrayRows) else 0
+            folds = check_folds(self.cv, n_rows)
+            fold, n_folds = make_folds(sample, drawn, folds, rng)
+            problem = problem._replace(fold=fold, n_folds=n_folds)
+        typical = np.where(summary.constant, np.inf, typical_distance(pilot_rows))
+        return _Posed(problem, frame, typical, choice, grid, rng)
+
+    def _keep(self, model: Model, posed: _Posed, known: Survey) -> Self:
+        """Store the model and what is measured with it."""
+        summary = known.summary
+        _check_same_rows(float(model.moments.weight), summary.weight)
+        self.n_features_in_ = len(posed.typical)
+        self._rounding = known.rounding
+        self._store(model, posed.frame, posed.problem)
+        self.gaussian_share_ = float("nan")
+        if standardizes(self) and posed.choice.is_plain():
+            self.gaussian_share_ = gaussian_share(model, posed.typical)
+        self._store_relevance(known.sample, summary, posed.rng)
+        return self
+
+    @available_if(_adds_up)
+    def partial_fit(
+        self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Add rows to those the gradient was fitted to.
+
+        Available with ``loss="squared"``: the others are no sums of moments.
+
+        The first call fits. Later ones add to the moments and solve again, as one
+        pass over all rows would; what the first call chose stays: centres, widths,
+        penalty, Gaussian base, the mean and spread of standardised features, and with
+        them ``cv_results_`` and ``feature_relevance_``. So its rows should be like
+        those to come.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Any container that :meth:`fit` takes.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        if not hasattr(self, "moments_"):
+            return self.fit(X, sample_weight=sample_weight)
+        choice = read_choice(self, self.n_features_in_)
+        frame, jobs = self._frame(), check_jobs(self.n_jobs)
+        source = open_rows(self, X, sample_weight, jobs, reset=False)
+        widths, kind = self.bandwidth_ / frame.unit, (choice.shared, choice.common)
+        plan = make_plan(self._drawn, self._base, widths, np.ones(1), *kind)
+        with source.session():
+            summary = summarize(source)
+            check_range(frame, summary.low, summary.high)
+            moments = self.moments_ + sum_moments(FramedRows(source, frame), plan)
+        scales = task_scales(widths, *kind)
+        theta, kept = coefficients_of(
+            moments, scales, self._penalty_chosen(choice), choice.penalty
+        )
+        self._store_coefficients(theta, kept)
+        self.moments_ = moments
+        return self
+
+    def _penalty_chosen(self, choice: Choice) -> float | Floats:
+        if choice.multitask:
+            return np.array([self.alpha_, self.gamma_])
+        return self.alpha_
+
+    def _store(self, model: Model, frame: Frame, problem: Problem) -> None:
+        """Store the model, in the data's coordinates where users see it."""
+        self._origin, self._unit = frame
+        self._base, self._drawn = model.base, problem.centers
+        self._store_coefficients(model.theta, model.kept)
+        self.bandwidth_ = model.widths * frame.unit
+        lam = np.ravel(model.lam)
+        self.alpha_ = float(lam[0])
+        self.gamma_ = float(lam[1]) if len(lam) > 1 else 0.0
+        self._curvature = None
+        if model.curved is not None:
+            rule = model.curved.rule
+            self._curvature = (model.curved.A, rule.c, rule.widths)
+        self.gaussian_base_ = model.base / frame.unit / frame.unit
+        self.moments_ = model.moments
+        self.cv_results_ = {}
+        if problem.n_folds:
+            self.cv_results_ = tabulate_scores(model, frame)
+            given = {"alpha": self.alpha, "gamma": self.gamma}
+            for name in chosen_edges(model, self.bandwidth, given):
+                warnings.warn(
+                    f"The chosen {name} is the first or last of its candidates; a "
+                    "better one may lie beyond. Widen the candidates, or see "
+                    "cv_results_.",
+                    UserWarning,
+                    stacklevel=4,
+                )
+        if self.verbose:
+            print(
+                f"[LogDensityGradient] {len(self.centers_)} centres, alpha "
+                f"{self.alpha_:.3g}, bandwidth {np.unique(self.bandwidth_)}"
+            )
+
+    def _store_coefficients(self, theta: Floats, kept: Integers) -> None:
+        """Store what is solved for, in the data's coordinates."""
+        frame = self._frame()
+        self.centers_, self.kept_ = frame.leave(self._drawn[kept]), kept
+        self.coef_ = theta[0] if self.coefficients == "shared" else theta
+        if self.basis == "common":  # these are gradients, and have a unit
+            self.coef_ = (theta.T / frame.unit).T
+
+    def _store_relevance(
+        self, sample: Sample, summary: Summary, rng: np.random.Generator
+    ) -> None:
+        """Measure the relevance of the features on rows drawn from the sample."""
+        n_drawn = min(RELEVANCE_ROWS, len(sample.ranking.first))
+        drawn = draw_centers(sample.ranking, n_drawn, rng)
+        spread = summary.frame()
+        U = spread.enter(sample.X[drawn])
+        Z, field = self._frame().enter(sample.X[drawn]), self._field()
+        columns = len(field.centers)
+        g = self._over_rows(Z, columns, lambda A: gradient(field, field.evaluate(A)))
+        excess = np.square(g * (spread.unit / self._unit) + U).mean(axis=0)
+        excess[summary.constant] = 0.0
+        total = excess.sum()
+        even = (~summary.constant).astype(np.float64)
+        self.feature_relevance_ = excess / total if total > 0 else even / even.sum()
+
+    def _field(self) -> Field:
+        frame = self._frame()
+        C, widths = frame.enter(self.centers_), self.bandwidth_ / frame.unit
+        if self.coefficients == "shared":
+            return PotentialField(C, widths, self.coef_, self._base)
+        if self.basis == "common":
+            return CommonField(C, widths, (self.coef_.T * frame.unit).T)
+        return SeparateField(C, widths, self.coef_)
+
+    @property
+    def _curved(self) -> Curved | None:
+        """Loss and curvature; stored as arrays, so that the model can be saved."""
+        if self._curvature is None:
+            return None
+        A, c, widths = self._curvature
+        return Curved(Rule(LOSSES[self.loss], c, widths), A)
+
+    def _influence(self, tops: Floats, bottoms: Floats) -> Influence:
+        """Influence of rows on differences of height, in the frame."""
+        field = self._field()
+        assert isinstance(field, PotentialField | SeparateField | CommonField)
+        moved = differences(field, tops, bottoms)
+        curved = self._curved
+        if curved is not None:
+            U = np.asarray(np.linalg.solve(curved.A, moved))
+            return bregman_influence(field, curved.rule, U)
+        choice = read_choice(self, len(field.widths))
+        scales = task_scales(field.widths, choice.shared, choice.common)
+        lam, kept = self._penalty_chosen(choice), self.moments_.of_centers(self.kept_)
+        U = response(kept, scales, lam, choice.penalty, moved)
+        if isinstance(field, PotentialField):
+            return potential_influence(field, U)
+        return separate_influence(field, U)
+
+    @available_if(_has_path)
+    def path(self) -> list[tuple[Floats, Floats]]:
+        """Entire l1 path at the chosen width, of every task.
+
+        Available with ``penalty="l1"``. Coefficients are linear between the knots.
+
+        Returns
+        -------
+        list of (alphas, coefs)
+            One pair for shared coefficients, one for each feature for separate ones:
+            penalties at the knots, descending, of shape (n_knots,), and coefficients
+            of all centres drawn, of shape (n_knots, n_drawn).
+        """
+        check_is_fitted(self)
+        choice, widths = read_choice(self, self.n_features_in_), self._field().widths
+        scales = task_scales(widths, choice.shared, choice.common)
+        return l1_paths(self.moments_, scales)
+
+    @available_if(_has_potential)
+    def log_density(self, X: ArrayLike) -> Floats:
+        """Log-density at every row, up to one constant for all rows.
+
+        Available with shared coefficients: separate ones have no potential.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+
+        def ask(Z: Floats) -> Floats:
+            field, columns = self._field(), len(self.centers_)
+            return self._over_rows(Z, columns, lambda A: field.evaluate(A).value)
+
+        return self._ask(X, ask)
+
+
+LogDensityGradient.__module__ = "modeseek.gradient"  # model files name it so

@@ -1,0 +1,216 @@
+"""What the parameters of LogDensityGradient mean for data: checked, and together."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from modeseek.gradient.extensions.choices import (
+    BASES,
+    COEFFICIENTS,
+    SIMILARITIES,
+    Choice,
+    check_loss_is_defined,
+    make_choice,
+)
+from modeseek.gradient.extensions.losses import LOSSES
+from modeseek.gradient.extensions.penalties import PENALTIES, Penalty
+from modeseek.rows.arrays import Floats
+from modeseek.rows.source import Source
+from modeseek.rows.validation import (
+    check_alphas,
+    check_choice,
+    check_gammas,
+    check_integer,
+    check_similarity,
+    check_widths,
+    is_word,
+)
+
+#: Centres that n_centers="auto" draws at most: the paper's number ...
+AUTO_CENTERS = 100
+
+#: ... and more where widths may be learned: their descent follows the draw less.
+AUTO_CENTERS_LEARNED = 150
+
+#: Default penalties. Below 1e-6 the solution is that of no penalty, to rounding.
+ALPHAS = 10.0 ** np.arange(-6.0, 1.01, 0.5)
+
+#: Default strengths of what ties tasks together; each goes with every other penalty.
+GAMMAS = 10.0 ** np.arange(-3.0, 1.01)
+
+
+class Parameters(Protocol):
+    """Parameters as users give them, see :class:`modeseek.LogDensityGradient`."""
+
+    n_centers: int | str
+    bandwidth: str | ArrayLike
+    alpha: str | ArrayLike
+    coefficients: str
+    basis: str
+    penalty: str | Penalty
+    positive: bool
+    gamma: str | ArrayLike
+    similarity: str | ArrayLike
+    loss: str
+    cv: Any
+
+
+class Grid(NamedTuple):
+    """Candidates to choose among; None where they follow from the data."""
+
+    widths: Floats | None  # (n_widths, d), in the unit of the data
+    lams: Floats | None  # (a,), or (a, 2) with the strength of multi-task
+
+    @property
+    def has_choice(self) -> bool:
+        """Whether more than one candidate is there."""
+        return any(c is None or len(c) > 1 for c in self)
+
+
+def needs_all_rows(given: Parameters, source: Source) -> bool:
+    """Whether no sample of the rows will do; refuse it where there are chunks.
+
+    Parameters
+    ----------
+    given : Parameters
+    source : Source
+
+    Returns
+    -------
+    bool
+    """
+    splits, iterates = not isinstance(given.cv, Integral), given.loss != "squared"
+    if source.in_memory or not (splits or iterates):
+        return splits or iterates
+    if splits:
+        raise ValueError(
+            "Splits of cv are numbers of rows, which need the rows in memory: give "
+            "a number of folds for chunks."
+        )
+    raise ValueError(
+        f'loss="{given.loss}" goes over the rows many times and needs them in '
+        'memory: use loss="squared" for chunks.'
+    )
+
+
+def standardizes(given: Parameters) -> bool:
+    """Whether features are standardised: their units must not matter then.
+
+    Parameters
+    ----------
+    given : Parameters
+
+    Returns
+    -------
+    bool
+    """
+    return is_word(given.bandwidth, "auto") or is_word(given.bandwidth, "learned")
+
+
+def read_choice(given: Parameters, d: int) -> Choice:
+    """Validate the words and what they stand for together.
+
+    Parameters
+    ----------
+    given : Parameters
+    d : int
+        Features.
+
+    Returns
+    -------
+    Choice
+    """
+    check_choice("coefficients", given.coefficients, COEFFICIENTS)
+    check_choice("basis", given.basis, BASES)
+    if not callable(given.penalty):
+        check_choice("penalty", given.penalty, tuple(PENALTIES))
+    if not isinstance(given.positive, bool | np.bool_):
+        raise TypeError(f"positive must be True or False, got {given.positive!r}.")
+    check_loss_is_defined(given.loss)
+    check_choice("loss", given.loss, tuple(LOSSES))
+    similarity = given.similarity
+    if isinstance(similarity, str):
+        check_choice("similarity", similarity, SIMILARITIES)
+    else:
+        similarity = check_similarity(similarity, d)
+    return make_choice(
+        given.coefficients,
+        given.basis,
+        given.penalty,
+        bool(given.positive),
+        given.loss,
+        similarity,
+    )
+
+
+def read_grid(given: Parameters, d: int, choice: Choice) -> Grid:
+    """Candidate widths and penalties as arrays.
+
+    Parameters
+    ----------
+    given : Parameters
+    d : int
+        Features.
+    choice : Choice
+
+    Returns
+    -------
+    Grid
+    """
+    lams = None
+    if not is_word(given.alpha, "cv"):
+        lams = check_alphas(given.alpha)
+        if standardizes(given):
+            raise ValueError(
+                f"bandwidth={given.bandwidth!r} chooses the penalty as well: leave "
+                'alpha="cv", or set bandwidth="cv" or widths of your own.'
+            )
+    if is_word(given.bandwidth, "learned") and not choice.is_plain():
+        raise ValueError(
+            'bandwidth="learned" needs coefficients="shared" with penalty="ridge", '
+            'positive=False and loss="squared": every other choice takes '
+            'bandwidth="cv", "auto" or widths of your own.'
+        )
+    if choice.multitask:
+        gammas = GAMMAS if is_word(given.gamma, "cv") else check_gammas(given.gamma)
+        alphas = ALPHAS[::2] if lams is None else lams
+        lams = np.array([(lam, gamma) for lam in alphas for gamma in gammas])
+    if standardizes(given) or is_word(given.bandwidth, "cv"):
+        return Grid(None, lams)
+    return Grid(check_widths(given.bandwidth, d), lams)
+
+
+def count_centers(given: Parameters, most: int, stacklevel: int) -> int:
+    """Resolve ``n_centers``.
+
+    Parameters
+    ----------
+    given : Parameters
+    most : int
+        What leaves rows to judge the candidates.
+    stacklevel : int
+        As for :func:`warnings.warn`, seen from the caller.
+
+    Returns
+    -------
+    int
+    """
+    most = max(1, most)
+    if is_word(given.n_centers, "auto"):
+        enough = AUTO_CENTERS_LEARNED if standardizes(given) else AUTO_CENTERS
+        return min(enough, most)
+    wanted = check_integer("n_centers", given.n_centers, least=1)
+    if wanted > most:
+        warnings.warn(
+            f"n_centers={wanted} is more than the distinct rows allow: {most} are "
+            "used. While widths and penalties are being chosen, at least half of "
+            "the distinct rows are kept to judge them.",
+            UserWarning,
+            stacklevel=stacklevel + 1,
+        )
+    return min(wanted, most)

@@ -1,0 +1,184 @@
+r"""How sure a difference of heights is, in closed form.
+
+An estimate that solves an equation summed over rows changes, when a row's weight grows
+a little, by the row's *influence*. The variance of a difference of heights is the sum
+of squared influences of the rows. For a solution theta of G and h and a difference
+:math:`\theta^T a` it is :math:`u^T (\psi \psi^T \theta + \mathrm{div}\,\psi)` at the
+row, where u is the *response* of the coefficients to a: with the ridge
+:math:`u = (G + \lambda I)^{-1} a`. Centres, widths and penalty are held fixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from modeseek.field.basis import basis_of_features, inverse_square, squared_distances
+from modeseek.field.fields import (
+    CommonField,
+    KernelField,
+    PotentialField,
+    SeparateField,
+    gradient,
+)
+from modeseek.rows.arrays import Floats
+from modeseek.rows.blocks import chunk_slices, map_blocks, one_blas_thread
+
+#: Influence of rows (m, d) on r differences of heights: (m, r).
+Influence: TypeAlias = Callable[[Floats], Floats]
+
+#: Points of the line integral along which a field without a potential is summed.
+LINE_POINTS = 33
+
+
+@one_blas_thread()
+def differences(
+    field: PotentialField | SeparateField | CommonField, tops: Floats, bottoms: Floats
+) -> Floats:
+    """What coefficients are multiplied by in heights of tops above bottoms.
+
+    Parameters
+    ----------
+    field : PotentialField, SeparateField or CommonField
+        Without a potential, the height is the integral of the gradient on the
+        straight way.
+    tops, bottoms : ndarray of shape (r, d)
+
+    Returns
+    -------
+    ndarray of shape (tasks, b, r)
+    """
+    C, widths = field.centers, field.widths
+    if isinstance(field, PotentialField):
+        both = np.stack([tops, bottoms])
+        high, low = (squared_distances(Z, C, 1.0 / widths) for Z in both)
+        return np.asarray((np.exp(-0.5 * high) - np.exp(-0.5 * low)).T[None])
+    common = isinstance(field, CommonField)
+    t = (np.arange(LINE_POINTS) + 0.5) / LINE_POINTS
+    integral = np.zeros((len(widths), len(C), len(tops)))
+    for along in t:
+        points = bottoms + along * (tops - bottoms)
+        for j, psi, _ in basis_of_features(points, C, widths, common):
+            rise = (tops - bottoms)[:, j] / LINE_POINTS
+            integral[j] += (psi * rise[:, None]).T
+    return integral
+
+
+def potential_influence(field: PotentialField, U: Floats) -> Influence:
+    """Influence on f(top) - f(bottom) of a model with shared coefficients.
+
+    Parameters
+    ----------
+    field : PotentialField
+    U : ndarray of shape (1, b, r)
+        Response of the coefficients to the :func:`differences`.
+
+    Returns
+    -------
+    callable
+    """
+    precision = inverse_square(field.widths)
+
+    def influence(Z: Floats) -> Floats:
+        g = gradient(field, field.evaluate(Z)) * precision
+        along = g @ field.centers.T - np.einsum("ij,ij->i", g, Z)[:, None]
+        excess = squared_distances(Z, field.centers, precision) - precision.sum()
+        D = squared_distances(Z, field.centers, 1.0 / field.widths)
+        return np.asarray((np.exp(-0.5 * D) * (along + excess)) @ U[0])
+
+    return influence
+
+
+def separate_influence(field: SeparateField | CommonField, U: Floats) -> Influence:
+    """Influence on the integral of the gradient from bottom to top.
+
+    Parameters
+    ----------
+    field : SeparateField or CommonField
+    U : ndarray of shape (d, b, r)
+        Response of the coefficients to the :func:`differences`.
+
+    Returns
+    -------
+    callable
+    """
+    common = isinstance(field, CommonField)
+
+    def influence(Z: Floats) -> Floats:
+        g = gradient(field, field.evaluate(Z))
+        total = np.zeros((len(Z), U.shape[2]))
+        basis = basis_of_features(Z, field.centers, field.widths, common)
+        for j, psi, derivative in basis:
+            total += (psi * g[:, j, None] + derivative) @ U[j]
+        return total
+
+    return influence
+
+
+def kernel_influence(field: KernelField, tops: Floats, bottoms: Floats) -> Influence:
+    """Influence on the log-density ratio of a kernel density estimate.
+
+    Parameters
+    ----------
+    field : KernelField
+    tops, bottoms : ndarray of shape (r, d)
+
+    Returns
+    -------
+    callable
+    """
+
+    def ratio(Z: Floats, points: Floats) -> Floats:
+        D = squared_distances(Z, points, 1.0 / field.widths)
+        return np.asarray(np.exp(-0.5 * D - field.log_density(points)))
+
+    def influence(Z: Floats) -> Floats:
+        return ratio(Z, tops) - ratio(Z, bottoms)
+
+    return influence
+
+
+def standard_errors(
+    influence: Influence,
+    Z: Floats,
+    weight: Floats | None,
+    n_differences: int,
+    n_columns: int,
+    n_jobs: int | None,
+) -> Floats:
+    """Standard errors of differences from the influence of every row.
+
+    Parameters
+    ----------
+    influence : callable
+    Z : ndarray of shape (n, d)
+    weight : ndarray of shape (n,), optional
+        A weight of k counts as k independent rows.
+    n_differences : int
+        Number r of differences.
+    n_columns : int
+        Columns of the largest work array, for the size of chunks.
+    n_jobs : int or None
+
+    Returns
+    -------
+    ndarray of shape (r,)
+    """
+
+    def kernel(rows: slice) -> Floats:
+        block = Z[rows]
+        w = np.ones(len(block)) if weight is None else weight[rows]
+        total = np.zeros((2, n_differences))
+        for chunk in chunk_slices(len(block), n_columns):
+            v = influence(block[chunk])
+            total += [w[chunk] @ v, w[chunk] @ v**2]
+        return total
+
+    sums = np.zeros((2, n_differences))
+    for block_sums in map_blocks(kernel, len(Z), n_jobs=n_jobs):
+        sums += block_sums
+    first, second = sums
+    n = float(len(Z)) if weight is None else float(weight.sum())
+    return np.asarray(np.sqrt(np.maximum(second - first**2 / n, 0.0)) / n)

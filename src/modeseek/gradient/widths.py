@@ -1,0 +1,311 @@
+r"""Learned widths: one for each feature, by descent of the cross-validated loss.
+
+The hold-out loss of the shared model is a smooth function of the inverse squared
+widths :math:`a_j = 1 / l_j^2` and of the penalty. Its gradient goes backwards through
+the ridge solution of every fold (the adjoint of a linear system) and through the
+moments, whose formula in :mod:`modeseek.gradient.moments` needs matrix products only,
+so a gradient costs little more than a loss.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import minimize
+
+from modeseek.field.basis import squared_distances
+from modeseek.gradient.moments import Problem
+from modeseek.gradient.selection import enough_neighbors, search
+from modeseek.rows.arrays import Floats, Integers
+from modeseek.rows.blocks import one_blas_thread
+
+
+class Pilot(NamedTuple):
+    """Rows on which widths are learned, sorted by fold."""
+
+    Z: Floats  # (m, d)
+    weight: Floats  # (m,)
+    bounds: Integers  # (n_folds + 2,) where each fold starts; the last only trains
+    centers: Floats  # (b, d)
+    base: Floats  # (d,) inverse variances of the Gaussian base
+    steps: Floats  # (d,) of rounding; no width is narrower
+
+
+def make_pilot(
+    Z: Floats,
+    weight: Floats | None,
+    fold: Integers,
+    n_folds: int,
+    centers: Floats,
+    base: Floats,
+    steps: Floats | None = None,
+) -> Pilot:
+    """Sort rows by fold."""
+    order = np.argsort(fold, kind="stable")
+    w = np.ones(len(Z)) if weight is None else weight
+    bounds = np.searchsorted(fold[order], np.arange(n_folds + 2))
+    steps = np.zeros(Z.shape[1]) if steps is None else steps
+    return Pilot(Z[order], w[order], bounds, centers, base, steps)
+
+
+class _Forward(NamedTuple):
+    """Moments of every fold and what their derivatives need."""
+
+    P: Floats  # (m, b)
+    Q: Floats  # (m, b)
+    E: Floats  # (m, b)
+    CE: Floats  # (b, b)
+    R: Floats  # (m, b) sum_j base_j a_j (c_ij - z_j) z_j
+    G: Floats  # (folds, b, b)
+    h: Floats  # (folds, b)
+    n: Floats  # (folds,)
+
+
+def _forward(pilot: Pilot, a: Floats) -> _Forward:
+    Z, C, w = pilot.Z, pilot.centers, pilot.weight
+    P = np.exp(-0.5 * squared_distances(Z, C, np.sqrt(a)))
+    E = squared_distances(Z, C, a)
+    CE = squared_distances(C, C, a)
+    Q = E * P
+    R = (Z * (pilot.base * a)) @ C.T - (Z**2 @ (pilot.base * a))[:, None]
+    trace = a.sum()
+    G, h, n = [], [], []
+    for i, j in zip(pilot.bounds[:-1], pilot.bounds[1:], strict=True):
+        WP = P[i:j] * w[i:j, None]
+        QtP = Q[i:j].T @ WP
+        G.append(0.5 * (QtP + QtP.T - CE * (P[i:j].T @ WP)))
+        h.append(np.einsum("ij,ij->j", E[i:j] - R[i:j] - trace, WP))
+        n.append(w[i:j].sum())
+    return _Forward(P, Q, E, CE, R, np.array(G), np.array(h), np.array(n))
+
+
+def _backward(pilot: Pilot, a: Floats, f: _Forward, dG: Floats, dh: Floats) -> Floats:
+    """Derivative of the loss by ``a`` from those by the moments of every fold."""
+    Z, C, w = pilot.Z, pilot.centers, pilot.weight
+    trace = a.sum()
+    dD, dE, dR = np.empty_like(f.P), np.empty_like(f.P), np.empty_like(f.P)
+    dCE = np.zeros_like(f.CE)
+    dtrace = 0.0
+    for k, (i, j) in enumerate(zip(pilot.bounds[:-1], pilot.bounds[1:], strict=True)):
+        P, Q, E = f.P[i:j], f.Q[i:j], f.E[i:j]
+        dQ = P @ dG[k] + dh[k]
+        dP = Q @ dG[k] - P @ (f.CE * dG[k]) + E * dQ
+        dP -= (trace + f.R[i:j]) * dh[k]
+        wP = P * w[i:j, None]
+        dE[i:j] = dQ * wP
+        dD[i:j] = -0.5 * dP * wP
+        dR[i:j] = -dh[k] * wP
+        dCE -= 0.5 * dG[k] * (P.T @ wP)
+        dtrace -= float(dh[k] @ wP.sum(axis=0))
+    by_distance = _squares(dD, Z, C)
+    by_square = _squares(dE, Z, C) + _squares(dCE, C, C)
+    by_base = np.einsum("kj,kj->j", dR.T @ Z, C) - dR.sum(axis=1) @ Z**2
+    return np.asarray(by_distance + 2.0 * a * by_square + pilot.base * by_base + dtrace)
+
+
+def _squares(W: Floats, A: Floats, B: Floats) -> Floats:
+    """sum_ik W_ik (A_ij - B_kj)^2 for every feature j."""
+    cross = np.einsum("kj,kj->j", W.T @ A, B)
+    return np.asarray(W.sum(axis=1) @ A**2 + W.sum(axis=0) @ B**2 - 2.0 * cross)
+
+
+def loss_and_gradient(
+    pilot: Pilot, log_widths: Floats, log_lam: float
+) -> tuple[float, Floats, float]:
+    """Cross-validated loss with its derivatives by log widths and log penalty.
+
+    Parameters
+    ----------
+    pilot : Pilot
+    log_widths : ndarray of shape (d,)
+    log_lam : float
+
+    Returns
+    -------
+    loss : float
+    by_log_widths : ndarray of shape (d,)
+    by_log_lam : float
+    """
+    a = np.exp(-2.0 * log_widths)
+    f = _forward(pilot, a)
+    ridge = np.exp(log_lam) * a.mean()
+    n_folds = len(f.n) - 1
+    total_G, total_h, total_n = f.G.sum(axis=0), f.h.sum(axis=0), f.n.sum()
+    judged = f.n[:-1].sum()
+    dG, dh = np.zeros_like(f.G), np.zeros_like(f.h)
+    loss, dridge = 0.0, 0.0
+    for k in range(n_folds):
+        n_train = total_n - f.n[k]
+        A = (total_G - f.G[k]) / n_train
+        A[np.diag_indices_from(A)] += ridge
+        factor = cho_factor(A)
+        theta = -cho_solve(factor, (total_h - f.h[k]) / n_train)
+        slope = f.G[k] @ theta + f.h[k]
+        loss += float(theta @ (slope + f.h[k])) / judged
+        adjoint = cho_solve(factor, 2.0 * slope / judged)
+        dG[k] += np.outer(theta, theta) / judged
+        dh[k] += 2.0 * theta / judged
+        both = -0.5 * (np.outer(adjoint, theta) + np.outer(theta, adjoint)) / n_train
+        others = np.arange(n_folds + 1) != k
+        dG[others] += both
+        dh[others] -= adjoint / n_train
+        dridge -= float(adjoint @ theta)
+    da = _backward(pilot, a, f, dG, dh) + dridge * np.exp(log_lam) / len(a)
+    return loss, -2.0 * a * da, dridge * ridge
+
+
+#: Penalties that learning may reach.
+LEAST_LAM, MOST_LAM = 1e-6, 10.0
+
+#: Narrowest learned width, in standard deviations of the feature.
+NARROWEST = 0.3
+
+#: Widest learned width, in typical distances between centres: there a feature is out
+#: of the model, for all that matters.
+WIDEST = 8.0
+
+#: Iterations of each descent.
+MAX_DESCENT = 60
+
+#: Widths, in standard deviations, at which features that are asleep are woken.
+WAKING_WIDTHS = (0.7, 1.4)
+
+#: A feature is asleep when its width is beyond this many standard deviations.
+ASLEEP = 3.0
+
+#: Widths tried for a feature alone, in standard deviations, and every how many
+#: centres: one dimension needs few.
+MARGINAL_WIDTHS = np.sqrt(2.0) ** np.arange(2, -6.1, -1)
+MARGINAL_THINNING = 4
+
+#: Most rounds of waking one feature and descending again.
+MAX_WAKING = 4
+
+#: Share of the loss by which waking must improve it.
+WORTH_WAKING = 0.02
+
+
+class Learned(NamedTuple):
+    """Widths and penalty with the smallest cross-validated loss found."""
+
+    widths: Floats  # (d,)
+    lam: float
+    loss: float  # infinite where the widths leave centres without neighbours
+
+
+@one_blas_thread()
+def learn_widths(
+    pilot: Pilot, typical: float, starts: list[tuple[Floats, float]]
+) -> Learned:
+    """Descend from several starts, then try to wake features that are asleep.
+
+    Widths that leave a typical centre hardly any neighbours are refused, as in
+    :mod:`modeseek.gradient.selection`: with many features, some narrow combination
+    fits the rows of every fold.
+
+    A wide feature has almost no gradient, and descent alone never narrows it: so
+    after descending, each one is tried at a narrow width, the best is kept if it
+    helps, and descent goes on from there.
+
+    Parameters
+    ----------
+    pilot : Pilot
+        In a frame where features have unit variance.
+    typical : float
+        Typical distance between centres.
+    starts : list of (widths, penalty)
+
+    Returns
+    -------
+    Learned
+    """
+    best = min((_descend(pilot, typical, *s) for s in starts), key=lambda r: r.loss)
+    for _ in range(MAX_WAKING):
+        woken = _wake(pilot, best)
+        if woken is None:
+            break
+        better = _descend(pilot, typical, woken, best.lam)
+        if not better.loss < (1.0 + WORTH_WAKING) * best.loss:
+            break
+        best = better
+    return best
+
+
+def _descend(pilot: Pilot, typical: float, widths: Floats, lam: float) -> Learned:
+    """Local minimum of the cross-validated loss, within bounds."""
+    d = len(widths)
+
+    def objective(v: Floats) -> tuple[float, Floats]:
+        loss, by_widths, by_lam = loss_and_gradient(pilot, v[:d], v[d])
+        return loss, np.append(by_widths, by_lam)
+
+    low = np.append(np.maximum(pilot.steps, NARROWEST), LEAST_LAM)
+    widest = np.maximum(pilot.steps, WIDEST * typical)
+    high = np.append(widest, MOST_LAM)
+    start = np.log(np.clip(np.append(widths, lam), low, high))
+    found = minimize(
+        objective,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=list(zip(np.log(low), np.log(high), strict=True)),
+        options={"maxiter": MAX_DESCENT},
+    )
+    learned, penalty = np.exp(found.x[:d]), float(np.exp(found.x[d]))
+    reached = np.exp(-0.5 * squared_distances(pilot.Z, pilot.centers, 1.0 / learned))
+    few = not enough_neighbors(pilot.weight @ reached, pilot.weight.sum())
+    return Learned(learned, penalty, np.inf if few else float(found.fun))
+
+
+def _wake(pilot: Pilot, learned: Learned) -> Floats | None:
+    """Widths with the one sleeping feature narrowed that lowers the loss most."""
+    best, loss = None, learned.loss
+    for j in np.flatnonzero(learned.widths > ASLEEP):
+        for width in WAKING_WIDTHS:
+            tried = learned.widths.copy()
+            tried[j] = width
+            one = loss_and_gradient(pilot, np.log(tried), np.log(learned.lam))[0]
+            if one < loss:
+                best, loss = tried, one
+    return best
+
+
+def marginal_start(pilot: Pilot, typical: float, lams: Floats) -> tuple[Floats, float]:
+    """Widths from every feature alone: narrow where it is not Gaussian.
+
+    Parameters
+    ----------
+    pilot : Pilot
+    typical : float
+    lams : ndarray of shape (a,)
+
+    Returns
+    -------
+    widths : ndarray of shape (d,)
+    lam : float
+        Median penalty of the features found.
+    """
+    widths = np.full(pilot.Z.shape[1], WIDEST * typical)
+    fold = np.repeat(np.arange(len(pilot.bounds) - 1), np.diff(pilot.bounds))
+    penalties = []
+    for j in range(len(widths)):
+        one = Problem(
+            enter=lambda rows, j=j: pilot.Z[rows, j : j + 1],  # type: ignore[misc]
+            n_rows=len(pilot.Z),
+            centers=pilot.centers[::MARGINAL_THINNING, j : j + 1],
+            base=pilot.base[j : j + 1],
+            shared=True,
+            fold=fold,
+            n_folds=len(pilot.bounds) - 2,
+            weight=pilot.weight,
+            n_jobs=1,
+        )
+        scores = search(one, MARGINAL_WIDTHS[:, None], lams)
+        i, k = scores.best()
+        error = scores.fold_loss[i, k].std() / np.sqrt(one.n_folds)
+        if scores.loss[i, k] < -2.0 * error:
+            widths[j] = scores.widths[i, 0]
+            penalties.append(lams[k])
+    return widths, float(np.median(penalties)) if penalties else 1e-3

@@ -1,0 +1,5 @@
+"""The graph of rows: neighbours, heights, ways up from row to row."""
+
+from modeseek.graph.row_graph import RowGraph
+
+__all__ = ["RowGraph"]

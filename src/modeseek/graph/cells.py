@@ -1,0 +1,159 @@
+"""Cells of labelled nodes: the label of the nearest node, soon found.
+
+Nodes of one label are cut into cells, each with its middle and the distances of its
+nearest and of its farthest node from there. By the triangle inequality a row's nearest
+node is no farther than the middle of any cell plus that cell's nearest distance, and a
+cell that does not come so near by its farthest distance does not hold it. Where all the
+cells that are left have one label, that is the answer; else only their nodes are tried.
+Bounds are in single precision, with a slack that is far more than its rounding.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modeseek.rows.arrays import Floats, Integers
+from modeseek.rows.blocks import chunk_slices, count_workers, map_blocks
+
+Singles: TypeAlias = NDArray[np.float32]
+
+#: Rows of a block: many, so that those which share cells are many too, but for every
+#: thread some.
+LEAST_BLOCK, BLOCK = 1 << 13, 1 << 15
+
+#: Most nodes of a cell.
+CELL_NODES = 50
+
+#: What rounding may change of a distance, in those of row and cells from the origin.
+SLACK = 1e-3
+
+#: Rows farther out are given up: squares would overflow in single precision.
+FARTHEST = 1e15
+
+#: Where more than this share of the cells is left, a row is given up.
+MOST_LEFT = 0.4
+
+
+class Cells(NamedTuple):
+    """Nodes in the order of their cells, and the cells; all about the origin."""
+
+    origin: Floats  # (d,)
+    nodes: Floats  # (m, d)
+    label: Integers  # (m,)
+    cell: Integers  # (m,) ascending
+    middle: Singles  # (c, d)
+    nearest: Singles  # (c,) distance of the nearest node from the middle
+    farthest: Singles  # (c,)
+    cell_label: Integers  # (c,)
+
+
+def cut_cells(nodes: Floats, label: Integers) -> Cells:
+    """Cut nodes into cells, in halves along their widest feature.
+
+    Parameters
+    ----------
+    nodes : ndarray of shape (m, d)
+    label : ndarray of shape (m,)
+
+    Returns
+    -------
+    Cells
+    """
+    order = np.argsort(label, kind="stable")
+    bounds = np.flatnonzero(np.diff(label[order])) + 1
+    waiting, parts = np.split(order, bounds), []
+    while waiting:
+        members = waiting.pop()
+        if len(members) <= CELL_NODES:
+            parts.append(members)
+            continue
+        widest = int(np.argmax(np.ptp(nodes[members], axis=0)))
+        along = np.argsort(nodes[members, widest], kind="stable")
+        waiting += np.array_split(members[along], 2)
+    order, origin = np.concatenate(parts), nodes.mean(axis=0)
+    cell = np.repeat(np.arange(len(parts)), [len(members) for members in parts])
+    first = np.flatnonzero(np.diff(cell, prepend=-1))
+    middle = np.array([nodes[members].mean(axis=0) for members in parts])
+    away = np.linalg.norm(nodes[order] - middle[cell], axis=1)
+    return Cells(
+        origin,
+        nodes[order] - origin,
+        label[order],
+        cell,
+        (middle - origin).astype(np.float32),
+        nearest=np.minimum.reduceat(away, first).astype(np.float32),
+        farthest=np.maximum.reduceat(away, first).astype(np.float32),
+        cell_label=label[order[first]],
+    )
+
+
+def nearest_labels(cells: Cells, Z: Floats, n_jobs: int | None = None) -> Integers:
+    """Label of the nearest node of every row, or -1 where the cells hardly help.
+
+    Parameters
+    ----------
+    cells : Cells
+    Z : ndarray of shape (n, d)
+    n_jobs : int or None
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
+
+    def kernel(rows: slice) -> Integers:
+        return _in_block(cells, Z[rows])
+
+    share = -(-len(Z) // count_workers(n_jobs))
+    size = min(BLOCK, max(LEAST_BLOCK, share))
+    parts = map_blocks(kernel, len(Z), n_jobs=n_jobs, size=size)
+    return np.concatenate(list(parts))
+
+
+def _in_block(cells: Cells, Z: Floats) -> Integers:
+    Z = Z - cells.origin
+    beyond = np.abs(Z).max(axis=1) > FARTHEST
+    U = np.where(beyond[:, None], 0.0, Z).astype(np.float32)
+    chunks = chunk_slices(len(U), len(cells.middle))
+    parts = [_cells_left(cells, U[chunk]) for chunk in chunks]
+    first, left = (np.concatenate(part) for part in zip(*parts, strict=True))
+    label: Integers = cells.cell_label[first]
+    names, number = np.unique(cells.cell_label, return_inverse=True)
+    differs = number != np.arange(len(names))[:, None]  # (labels, c)
+    rows = np.flatnonzero((left & differs[number[first]]).any(axis=1))
+    few = left[rows].mean(axis=1) <= MOST_LEFT
+    label[rows[~few]] = -1
+    label[beyond] = -1
+    # Of the others, those that begin in one cell have nearly the same cells left.
+    rows = rows[few & ~beyond[rows]]
+    rows = rows[np.argsort(first[rows], kind="stable")]
+    for group in np.split(rows, np.flatnonzero(np.diff(first[rows])) + 1):
+        near = left[group].any(axis=0)[cells.cell]
+        if near.any():
+            label[group] = cells.label[near][_nearest(cells.nodes[near], Z[group])]
+    return label
+
+
+def _cells_left(cells: Cells, U: Singles) -> tuple[Integers, NDArray[np.bool_]]:
+    """Cell whose nearest node bounds the distance, and cells that may be nearer."""
+    far = np.einsum("ij,ij->i", U, U)
+    D = U @ (-2.0 * cells.middle.T)
+    D += far[:, None]
+    D += np.einsum("ij,ij->i", cells.middle, cells.middle)
+    np.sqrt(np.maximum(D, 0.0, out=D), out=D)
+    first = (D + cells.nearest).argmin(axis=1)
+    reach = D[np.arange(len(U)), first] + cells.nearest[first]
+    reach += SLACK * (reach + np.sqrt(far))
+    D -= cells.farthest
+    return first, reach[:, None] >= D
+
+
+def _nearest(nodes: Floats, Z: Floats) -> Integers:
+    """Nearest node of every row, about the middle of the nodes."""
+    middle = nodes.mean(axis=0)
+    V, U = nodes - middle, Z - middle
+    half = 0.5 * np.einsum("ij,ij->i", V, V)
+    return np.asarray((U @ V.T - half).argmax(axis=1))

@@ -1,0 +1,201 @@
+"""Edges of the graph of rows: neighbours, ties between pieces, and their lowest points.
+
+An edge is as high as its lower end, and no higher than half-way distances allow. Half
+way, the distance to neighbour q is no more than that to the q-th nearest of one end and
+its own neighbours, which the distances around that end tell at once. Hardly any edge is
+lower by that bound than at its ends; only for those the neighbours half-way are sought.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from modeseek.graph.neighbors import Search
+from modeseek.rows.arrays import Floats, Integers
+from modeseek.rows.blocks import chunk_slices, one_blas_thread
+from modeseek.tree.pairs import distinct_pairs, find_pieces
+
+#: Neighbours to which a node has edges.
+EDGE_NEIGHBORS = 10
+
+#: Neighbour whose distance half-way along an edge is compared with that at its ends.
+MIDWAY_NEIGHBOR = 5
+
+#: Relative rounding of distances, and more.
+ROUNDING = 1e-9
+
+#: Shortest edges by which a piece of the graph is tied to the rest.
+TIES = 3
+
+
+class Neighbors(NamedTuple):
+    """Nearest other nodes of every node, nearest first."""
+
+    distance: Floats  # (m, q)
+    node: Integers  # (m, q)
+
+
+def find_neighbors(search: Search, q: int) -> Neighbors:
+    """Find the q nearest others of every node.
+
+    Parameters
+    ----------
+    search : Search
+        Of distinct nodes.
+    q : int
+
+    Returns
+    -------
+    Neighbors
+    """
+    distance, index = search.query(search.nodes, q + 1)
+    # Each one's nearest is itself, unless rows that differ coincide in the frame.
+    return Neighbors(distance[:, 1:], index[:, 1:])
+
+
+@one_blas_thread()
+def find_edges(nodes: Floats, near: Neighbors) -> Integers:
+    """Edges between neighbours, and ties that make one piece of the graph.
+
+    Every piece is tied to its nearest nodes outside, until one is left.
+
+    Parameters
+    ----------
+    nodes : ndarray of shape (m, d)
+    near : Neighbors
+
+    Returns
+    -------
+    ndarray of shape (e, 2)
+        The lower number first, in ascending order.
+    """
+    m = len(nodes)
+    edges = distinct_pairs(np.arange(m)[:, None], near.node[:, :EDGE_NEIGHBORS], m)
+    outside = np.arange(m)
+    while True:
+        n_pieces, piece = find_pieces(edges, m)
+        if n_pieces == 1:
+            return edges
+        # What is still outside is still the nearest there.
+        joined = np.flatnonzero(piece[outside] == piece)
+        outside[joined] = _nearest_outside(nodes, piece, joined)
+        # Products cancel digits: the distance comes from the difference.
+        distance = np.linalg.norm(nodes - nodes[outside], axis=1)
+        order = np.lexsort((distance, piece))
+        first = np.searchsorted(piece[order], np.arange(n_pieces))
+        rank = np.arange(m) - first[piece[order]]
+        inside = order[rank < TIES]
+        one = np.append(edges[:, 0], inside)
+        other = np.append(edges[:, 1], outside[inside])
+        edges = distinct_pairs(one, other, m)
+
+
+def _nearest_outside(nodes: Floats, piece: Integers, some: Integers) -> Integers:
+    """Nearest node in another piece, for some nodes.
+
+    By the triangle inequality it is no farther than the middle of any piece plus the
+    distance of that piece's nearest node from there. Pieces that do not come so near
+    by their farthest node are left out.
+    """
+    order = np.argsort(piece, kind="stable")
+    owner = piece[order]
+    first = np.flatnonzero(np.diff(owner, prepend=-1))
+    V = nodes[order] - np.median(nodes, axis=0)  # products cancel far from the origin
+    middle = np.add.reduceat(V, first) / np.bincount(owner)[:, None]
+    away = np.linalg.norm(V - middle[owner], axis=1)
+    nearest, farthest = (f.reduceat(away, first) for f in (np.minimum, np.maximum))
+    # The nearest v has the greatest u.v - |v|^2 / 2, a product with a column more.
+    outer = np.column_stack([V, -0.5 * np.einsum("ij,ij->i", V, V)])
+    asks = np.isin(order, some)
+    found = np.arange(len(nodes))
+    for own, members in enumerate(np.split(np.arange(len(nodes)), first[1:])):
+        rows = members[asks[members]]
+        distance = cdist(V[rows], middle)
+        distance[:, own] = np.inf
+        reach = (distance + nearest).min(axis=1, keepdims=True) * (1.0 + ROUNDING)
+        targets = np.flatnonzero((distance - farthest <= reach).any(axis=0)[owner])
+        others = outer[targets].T
+        for part in chunk_slices(len(rows), len(targets)):
+            U = np.column_stack([V[rows[part]], np.ones(len(rows[part]))])
+            found[rows[part]] = targets[(U @ others).argmax(axis=1)]
+    result = np.empty(len(nodes), dtype=np.intp)
+    result[order] = order[found]
+    return result[some]
+
+
+def edge_heights(
+    search: Search, near: Neighbors, edges: Integers, height: Floats, dimension: float
+) -> Floats:
+    """Height of the lowest point of each edge, from its ends and half-way.
+
+    Parameters
+    ----------
+    search : Search
+        Of the nodes.
+    near : Neighbors
+    edges : ndarray of shape (e, 2)
+        As :func:`find_edges` gives them.
+    height : ndarray of shape (m,)
+        Log-density at the nodes.
+    dimension : float
+        By which distances become log-densities.
+
+    Returns
+    -------
+    ndarray of shape (e,)
+    """
+    q = min(MIDWAY_NEIGHBOR, near.distance.shape[1])
+    here = safe_log(near.distance[:, q - 1])
+
+    def lowest(some: Integers, distance: Floats) -> Floats:
+        there = safe_log(distance)[:, None]
+        fall = dimension * np.maximum(there - here[some], 0.0)
+        return np.asarray((height[some] - fall).min(axis=1))
+
+    ridge = lowest(edges, _midway_bounds(search, near, edges, q))
+    lower = np.flatnonzero(ridge < height[edges].min(axis=1))
+    if len(lower):
+        middle = search.nodes[edges[lower]].mean(axis=1)
+        distance, _ = search.query(middle, q)
+        ridge[lower] = lowest(edges[lower], distance[:, -1])
+    return ridge
+
+
+def safe_log(distance: Floats) -> Floats:
+    """Logarithm of distances, also of zero."""
+    return np.asarray(np.log(np.maximum(distance, np.finfo(float).tiny)))
+
+
+def _midway_bounds(search: Search, near: Neighbors, edges: Integers, q: int) -> Floats:
+    """Distance half-way to neighbour q, at most; infinite along ties.
+
+    About a node, the squared distance of its neighbour k from half-way to neighbour j
+    is |v_k|^2 - v_k.v_j + |v_j|^2 / 4, and its own |v_j|^2 / 4.
+    """
+    nodes, m = search.nodes, len(near.node)
+    to = near.node[:, :EDGE_NEIGHBORS]
+    square = np.empty(to.shape)
+    columns = near.node.shape[1] * max(to.shape[1], nodes.shape[1])
+    for rows in chunk_slices(m, columns):
+        V = nodes[near.node[rows]] - nodes[rows, None]
+        far = np.einsum("ijd,ijd->ij", V, V)
+        ends = V[:, : to.shape[1]]
+        quarter = 0.25 * far[:, : to.shape[1], None]
+        around = np.empty((*ends.shape[:2], V.shape[1] + 1))
+        around[:, :, :1] = quarter
+        np.matmul(ends, -V.transpose(0, 2, 1), out=around[:, :, 1:])
+        around[:, :, 1:] += far[:, None]
+        around[:, :, 1:] += quarter
+        around.partition(q - 1, axis=2)
+        square[rows] = around[:, :, q - 1]
+    bound = np.hypot(np.sqrt(np.maximum(square, 0.0)), search.grain)
+    start = np.arange(m)[:, None]
+    others = to != start
+    keys = (np.minimum(start, to) * m + np.maximum(start, to))[others]
+    position = np.searchsorted(edges[:, 0] * m + edges[:, 1], keys)
+    bounds = np.full(len(edges), np.inf)
+    np.minimum.at(bounds, position, bound[others])
+    return bounds

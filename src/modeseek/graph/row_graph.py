@@ -1,0 +1,333 @@
+r"""The graph of rows: climbing from row to row instead of along a field.
+
+A field of some hundred Gaussians is smooth, and it levels off where it has no centres:
+right for what is nearly Gaussian, too coarse for many small or winding clusters. There
+rows climb from neighbour to neighbour. A row's height is its log-density by the
+distances to its neighbours,
+
+.. math:: h_i = -D\, \overline{\log r_{ij}}, \qquad j = 8, \dots, 15,
+
+with D the dimension that the rows fill, which may be less than their number of features
+(by maximum likelihood, from the same distances). An edge between neighbours is as high
+as its lower end, and no higher than the distances half-way allow: between two clusters
+lies an empty place, however near their rows. Each row climbs along its highest edge to
+a higher row, if that edge does not lead down first. Where there is none the row is a
+mode, unless it is a mere bump. Passes between modes are the highest edges between their
+basins.
+
+Copies of a row are one node with a count, so counts and copies are the same; own copies
+lie half-way to the nearest neighbour. New rows take the mode of the nearest node.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from modeseek.graph.cells import cut_cells, nearest_labels
+from modeseek.graph.edges import (
+    Neighbors,
+    edge_heights,
+    find_edges,
+    find_neighbors,
+    safe_log,
+)
+from modeseek.graph.neighbors import TREE_FEATURES, Search
+from modeseek.rows.arrays import Floats, Integers
+from modeseek.tree.merge_tree import MergeTree, Pass, best_of_pairs, merge_down
+from modeseek.tree.shares import shares_of_descents
+
+#: Nodes at most: they are drawn where there are more distinct rows.
+MOST_NODES = 5000
+
+#: Neighbours whose distances make a height; the nearer half of them is too noisy.
+HEIGHT_NEIGHBORS = 15
+
+#: Neighbours that measure the dimension.
+DIMENSION_NEIGHBORS = 20
+
+#: Modes of less prominence are bumps of chance, and belong to the mode beside them.
+BUMP = 0.3
+
+#: Rows, in nodes, from which cells of nodes are cut to find their modes.
+CELLS_FROM = 2
+
+
+class RowGraph(NamedTuple):
+    """Nodes with their heights and their ways up, in the frame."""
+
+    nodes: Floats  # (m, d) distinct rows
+    height: Floats  # (m,) log-density up to a constant
+    radius: Floats  # (m,) geometric mean of the distances that make the height
+    uphill: Integers  # (m,) the next node on the way up; a mode's own number
+    mode: Integers  # (m,) the mode that it ends at
+    peaks: Integers  # (k,) nodes that are modes, highest first
+    dimension: float
+    grain: float  # of the distances, see modeseek.rows.rounding
+
+
+def build_graph(
+    nodes: Floats, counts: Floats, grain: float = 0.0, n_jobs: int | None = None
+) -> tuple[RowGraph, MergeTree]:
+    """Find the heights of rows, their ways up, and the tree of their modes.
+
+    Parameters
+    ----------
+    nodes : ndarray of shape (m, d)
+        Distinct rows, at least two.
+    counts : ndarray of shape (m,)
+        Copies of each; only their proportions matter.
+    grain : float
+        Least distance that means something.
+    n_jobs : int or None
+
+    Returns
+    -------
+    graph : RowGraph
+    tree : MergeTree
+        Of ``graph.peaks``, with its saddles in the frame.
+    """
+    m, d = nodes.shape
+    search = Search(nodes, grain, n_jobs)
+    near = find_neighbors(search, min(DIMENSION_NEIGHBORS, m - 1))
+    dimension = _dimension(near.distance, d)
+    k = min(HEIGHT_NEIGHBORS, max(1, m // 4))
+    log_radius = _log_radius(near, counts / counts.mean(), k)
+    height = -dimension * log_radius
+    edges = find_edges(nodes, near)
+    ridge = edge_heights(search, near, edges, height, dimension)
+    uphill = _ways_up(height, edges, ridge)
+    peaks, mode = _follow(uphill, nodes, height)
+    graph = RowGraph(
+        nodes, height, np.exp(log_radius), uphill, mode, peaks, dimension, grain
+    )
+    bumpy = _merge(graph, edges, ridge)
+    graph = _flatten(graph, bumpy.cut(prominence=BUMP))
+    tree = _merge(graph, edges, ridge)
+    error = np.sqrt(2.0 / (k - k // 2 / 2.0))
+    return graph, tree._replace(std_error=np.full(len(tree.child), error))
+
+
+def _dimension(distance: Floats, d: int) -> float:
+    """Maximum likelihood of the dimension, from 1 to that of the rows."""
+    rise = safe_log(distance[:, -1:]) - safe_log(distance[:, :-1])
+    mean = float(rise.mean()) if rise.size else 0.0
+    return float(np.clip(1.0 / mean, 1.0, d)) if mean > 0 else float(d)
+
+
+def _log_radius(near: Neighbors, counts: Floats, k: int) -> Floats:
+    """Mean log-distance from neighbour k // 2 to neighbour k, counted with copies."""
+    r = np.maximum(near.distance, np.finfo(float).tiny)
+    r = np.column_stack([0.5 * r[:, 0], r])
+    copies = np.column_stack([np.maximum(counts - 1.0, 0.0), counts[near.node]])
+    reached = np.cumsum(copies, axis=1)
+    last = np.minimum(k, reached[:, -1:])
+    first = last * (k // 2) / k
+    window = np.minimum(reached, last) - np.maximum(reached - copies, first)
+    window = np.maximum(window, 0.0)
+    return np.asarray((window * np.log(r)).sum(axis=1) / window.sum(axis=1))
+
+
+def _ways_up(height: Floats, edges: Integers, ridge: Floats) -> Integers:
+    """The other end of each node's highest edge to a higher node."""
+    start = np.concatenate([edges[:, 0], edges[:, 1]])
+    end = np.concatenate([edges[:, 1], edges[:, 0]])
+    along = np.concatenate([ridge, ridge])
+    level = height[end] == height[start]
+    up = (height[end] > height[start]) | (level & (end < start))
+    up &= along >= height[start]
+    highest = np.full(len(height), -np.inf)
+    np.maximum.at(highest, start[up], along[up])
+    up &= along == highest[start]
+    start, end = start[up], end[up]
+    order = np.lexsort((end, -height[end], start))
+    nodes, first = np.unique(start[order], return_index=True)
+    uphill = np.arange(len(height))
+    uphill[nodes] = end[order[first]]
+    return uphill
+
+
+def _follow(
+    uphill: Integers, nodes: Floats, height: Floats
+) -> tuple[Integers, Integers]:
+    """Modes, highest first, and the mode at the end of every node's way up."""
+    top = uphill
+    while not np.array_equal(top[top], top):
+        top = top[top]
+    peaks = np.unique(top)
+    peaks = peaks[np.lexsort((*nodes[peaks].T, -height[peaks]))]
+    number = np.empty(len(uphill), dtype=np.intp)
+    number[peaks] = np.arange(len(peaks))
+    return peaks, number[top]
+
+
+def _flatten(graph: RowGraph, top: Integers) -> RowGraph:
+    """Let the modes that are bumps lead on to the top of their group."""
+    uphill = graph.uphill.copy()
+    uphill[graph.peaks] = graph.peaks[top]
+    peaks, mode = _follow(uphill, graph.nodes, graph.height)
+    return graph._replace(uphill=uphill, mode=mode, peaks=peaks)
+
+
+def _merge(graph: RowGraph, edges: Integers, ridge: Floats) -> MergeTree:
+    """Tree of the modes, from the edges between their basins."""
+    pair = np.sort(graph.mode[edges], axis=1)
+    between = pair[:, 0] != pair[:, 1]
+    middle = graph.nodes[edges[between]].mean(axis=1)
+    passes = Pass(
+        pair[between, 0],
+        pair[between, 1],
+        ridge[between],
+        middle,
+        np.zeros_like(middle),
+    )
+    return merge_down(graph.height[graph.peaks], best_of_pairs(passes))
+
+
+def nearest_nodes(
+    graph: RowGraph, Z: Floats, n_jobs: int | None = None
+) -> tuple[Integers, Floats]:
+    """Nearest node of every row, and its distance.
+
+    Parameters
+    ----------
+    graph : RowGraph
+    Z : ndarray of shape (n, d)
+    n_jobs : int or None
+
+    Returns
+    -------
+    index : ndarray of shape (n,)
+    distance : ndarray of shape (n,)
+    """
+    distance, index = Search(graph.nodes, n_jobs=n_jobs).query(Z, 1)
+    return index[:, 0], distance[:, 0]
+
+
+def nearest_modes(graph: RowGraph, Z: Floats, n_jobs: int | None = None) -> Integers:
+    """Mode of the nearest node of every row.
+
+    Parameters
+    ----------
+    graph : RowGraph
+    Z : ndarray of shape (n, d)
+    n_jobs : int or None
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
+    few = len(Z) < CELLS_FROM * len(graph.nodes)
+    if few or Z.shape[1] <= TREE_FEATURES:
+        return graph.mode[nearest_nodes(graph, Z, n_jobs)[0]]
+    # Where there is no tree, cells tell most clusters apart.
+    mode = nearest_labels(cut_cells(graph.nodes, graph.mode), Z, n_jobs)
+    unsure = np.flatnonzero(mode < 0)
+    if len(unsure):
+        mode[unsure] = graph.mode[nearest_nodes(graph, Z[unsure], n_jobs)[0]]
+    return mode
+
+
+def row_heights(graph: RowGraph, Z: Floats, n_jobs: int | None = None) -> Floats:
+    """Log-density at rows, by their distances to nodes; at a node, the node's own.
+
+    Parameters
+    ----------
+    graph : RowGraph
+    Z : ndarray of shape (n, d)
+    n_jobs : int or None
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
+    k = min(HEIGHT_NEIGHBORS, max(1, len(graph.nodes) // 4))
+    distance, index = Search(graph.nodes, graph.grain, n_jobs).query(Z, k)
+    at_node = (graph.nodes[index[:, 0]] == Z).all(axis=1)
+    height = -graph.dimension * safe_log(distance[:, k // 2 :]).mean(axis=1)
+    return np.where(at_node, graph.height[index[:, 0]], height)
+
+
+def row_memberships(
+    graph: RowGraph,
+    Z: Floats,
+    node_labels: Integers,
+    barrier: Floats,
+    n_jobs: int | None = None,
+) -> Floats:
+    r"""Shares of rows in clusters, by the pass on the way and the distance.
+
+    A row at the nearest node i, with distances :math:`r_{ik}` to the nearest node of
+    cluster k, belongs to it in proportion to
+    :math:`e^{-b_{ik}} (\rho_i / \max(\rho_i, r_{ik}))^D`, with :math:`b` the height
+    of the node above the pass, if it is above, and :math:`\rho` its radius.
+
+    Parameters
+    ----------
+    graph : RowGraph
+    Z : ndarray of shape (n, d)
+    node_labels : ndarray of shape (m,)
+        Cluster of each node.
+    barrier : ndarray of shape (k, n_clusters)
+        Height of each mode above the pass to each cluster.
+    n_jobs : int or None
+
+    Returns
+    -------
+    ndarray of shape (n, n_clusters)
+        Rows sum to 1; the largest entry is the nearest node's cluster.
+    """
+    index, own = nearest_nodes(graph, Z, n_jobs)
+    mode = graph.mode[index]
+    below = graph.height[graph.peaks][mode] - graph.height[index]
+    fall = np.maximum(barrier[mode] - below[:, None], 0.0)
+    reach = np.maximum(graph.radius[index], own)
+    for label in range(barrier.shape[1]):
+        members = Search(graph.nodes[node_labels == label], n_jobs=n_jobs)
+        distance, _ = members.query(Z, 1)
+        beyond = np.maximum(safe_log(distance[:, 0]) - safe_log(reach), 0.0)
+        fall[:, label] += graph.dimension * beyond
+    return shares_of_descents(fall, node_labels[index])
+
+
+def row_paths(graph: RowGraph, Z: Floats, n_jobs: int | None = None) -> list[Floats]:
+    """Where rows are after every step: the nearest node, then its way up.
+
+    Parameters
+    ----------
+    graph : RowGraph
+    Z : ndarray of shape (n, d)
+    n_jobs : int or None
+
+    Returns
+    -------
+    list of ndarray of shape (n, d)
+        The first is Z; a row that has arrived stays where it is.
+    """
+    here, _ = nearest_nodes(graph, Z, n_jobs)
+    points = [Z, graph.nodes[here]]
+    while not np.array_equal(graph.uphill[here], here):
+        here = graph.uphill[here]
+        points.append(graph.nodes[here])
+    return points
+
+
+def steps_up(graph: RowGraph) -> int:
+    """Most steps from a node to its mode.
+
+    Parameters
+    ----------
+    graph : RowGraph
+
+    Returns
+    -------
+    int
+    """
+    here, steps = graph.uphill, 0
+    while not np.array_equal(graph.uphill[here], here):
+        here, steps = graph.uphill[here], steps + 1
+    return steps + int((graph.uphill != np.arange(len(here))).any())
+
+
+RowGraph.__module__ = "modeseek.graph"  # model files name it so

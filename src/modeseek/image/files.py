@@ -1,0 +1,230 @@
+"""Pictures in files: read as arrays, written back with what belongs to them."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modeseek.errors import DataError
+from modeseek.rows.arrays import Floats, Integers
+
+#: Modes of Pillow that are taken as they are; others are converted to RGB.
+PLAIN_MODES = ("L", "RGB", "I;16", "I", "F")
+
+#: Quality of the pictures that lose some: their artefacts must not look like ours.
+QUALITY = 95
+
+#: Colour of borders between segments.
+BORDER = (255, 220, 0)
+
+
+class Picture(NamedTuple):
+    """A picture and what its file said besides.
+
+    Attributes
+    ----------
+    pixels : ndarray of shape (h, w) or (h, w, 3)
+    alpha : ndarray of shape (h, w) or None
+        Opacity, which takes no part in the work.
+    profile : bytes or None
+        Colour profile.
+    n_frames : int
+        Pictures in the file, of which this is the first.
+    """
+
+    pixels: NDArray[Any]
+    alpha: NDArray[np.uint8] | None = None
+    profile: bytes | None = None
+    n_frames: int = 1
+
+    @property
+    def channel_axis(self) -> int | None:
+        """Axis of the channels, as :mod:`modeseek.image` wants it."""
+        return -1 if self.pixels.ndim == 3 else None
+
+
+def read_picture(path: Path, name: str) -> Picture:
+    """Read a picture, the right way up.
+
+    Parameters
+    ----------
+    path : Path
+    name : str
+        What messages call it.
+
+    Returns
+    -------
+    Picture
+
+    Raises
+    ------
+    DataError
+        If the file is broken or no picture.
+    """
+    from PIL import Image, ImageOps
+
+    try:
+        with warnings.catch_warnings():
+            # Pillow warns of pictures that are large and refuses those twice as large.
+            warnings.simplefilter("ignore")
+            with Image.open(path) as file:
+                n_frames = int(getattr(file, "n_frames", 1))
+                profile = file.info.get("icc_profile")
+                upright = ImageOps.exif_transpose(file)
+                return _take(upright, profile, n_frames)
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise DataError(f"{name}: {error}") from error
+    except MemoryError:
+        raise
+    # A broken file meets its decoder anywhere, and decoders raise anything.
+    except Exception as error:
+        raise DataError(f"{name}: not a readable picture ({error})") from error
+
+
+def _take(image: Any, profile: bytes | None, n_frames: int) -> Picture:
+    """Pixels and opacity of a Pillow image."""
+    alpha = None
+    if "A" in image.getbands() or "transparency" in image.info:
+        image = image.convert("RGBA")
+        alpha = np.asarray(image.getchannel("A"))
+    if image.mode not in PLAIN_MODES:
+        image = image.convert("L" if image.mode == "1" else "RGB")
+    return Picture(np.asarray(image), alpha, profile, n_frames)
+
+
+def write_picture(path: Path, name: str, source: Picture, pixels: Any) -> None:
+    """Write pixels as a picture, with the opacity and profile of their source.
+
+    Parameters
+    ----------
+    path : Path
+        Its ending says the format; without one it is PNG.
+    name : str
+        What messages call it.
+    source : Picture
+    pixels : ndarray of shape (h, w) or (h, w, 3)
+    """
+    from PIL import Image
+
+    image = Image.fromarray(pixels)
+    suffix = path.suffix.lower() or ".png"
+    if source.alpha is not None and pixels.dtype == np.uint8:
+        if suffix in (".jpg", ".jpeg", ".bmp"):
+            raise DataError(f"{name}: this format has no opacity; write PNG.")
+        image = image.convert("RGB")
+        image.putalpha(Image.fromarray(source.alpha))
+    options: dict[str, Any] = {}
+    if source.profile:
+        options["icc_profile"] = source.profile
+    if suffix in (".jpg", ".jpeg", ".webp"):
+        options["quality"] = QUALITY
+    try:
+        image.save(path, format=None if path.suffix else "PNG", **options)
+    except (ValueError, KeyError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise DataError(f"{name}: cannot be written ({error})") from error
+
+
+def write_segments(
+    path: Path, name: str, source: Picture, segments: Integers, draw: str
+) -> None:
+    """Write segments, drawn in one of three ways, or as an array if that is the ending.
+
+    Parameters
+    ----------
+    path : Path
+    name : str
+        What messages call it.
+    source : Picture
+    segments : ndarray of shape (h, w)
+    draw : {"means", "borders", "labels"}
+    """
+    if path.suffix.lower() == ".npy":
+        with path.open("wb") as handle:
+            np.save(handle, segments.astype(np.int32))
+    elif draw == "labels":
+        plain = Picture(source.pixels)
+        write_picture(path, name, plain, number_pixels(name, segments))
+    elif draw == "borders":
+        write_picture(path, name, source, draw_borders(source.pixels, segments))
+    else:
+        means = mean_colors(source, segments)
+        if source.pixels.dtype.kind in "iu":
+            means = means.round()
+        painted = means.astype(source.pixels.dtype)[segments]
+        write_picture(path, name, source, painted.reshape(source.pixels.shape))
+
+
+def mean_colors(source: Picture, segments: Integers) -> Floats:
+    """Mean colour of every segment.
+
+    Parameters
+    ----------
+    source : Picture
+    segments : ndarray of shape (h, w)
+
+    Returns
+    -------
+    ndarray of shape (n_segments, n_channels)
+    """
+    flat = segments.ravel()
+    values = source.pixels.reshape(len(flat), -1)
+    size = np.bincount(flat)
+    sums = [np.bincount(flat, column.astype(np.float64)) for column in values.T]
+    return np.stack(sums, axis=1) / size[:, None]
+
+
+def draw_borders(pixels: NDArray[Any], segments: Integers) -> NDArray[np.uint8]:
+    """The picture with the borders between segments drawn over it.
+
+    Parameters
+    ----------
+    pixels : ndarray of shape (h, w) or (h, w, 3)
+    segments : ndarray of shape (h, w)
+
+    Returns
+    -------
+    ndarray of uint8, shape (h, w, 3)
+    """
+    drawn = _as_bytes(pixels)
+    if drawn.ndim == 2:
+        drawn = np.repeat(drawn[:, :, None], 3, axis=2)
+    border = np.zeros(segments.shape, dtype=bool)
+    border[:-1] |= segments[:-1] != segments[1:]
+    border[:, :-1] |= segments[:, :-1] != segments[:, 1:]
+    drawn[border] = BORDER
+    return drawn
+
+
+def _as_bytes(pixels: NDArray[Any]) -> NDArray[np.uint8]:
+    """Pixels in eight bits, from their darkest to their brightest if need be."""
+    if pixels.dtype == np.uint8:
+        return pixels.copy()
+    low, high = float(pixels.min()), float(pixels.max())
+    scaled = (pixels.astype(np.float64) - low) / max(high - low, 1e-300)
+    return np.asarray(255.0 * scaled).round().astype(np.uint8)
+
+
+def number_pixels(name: str, segments: Integers) -> NDArray[np.uint16]:
+    """Segments as grey values of sixteen bits: the number of each.
+
+    Parameters
+    ----------
+    name : str
+        What messages call the file.
+    segments : ndarray of shape (h, w)
+
+    Returns
+    -------
+    ndarray of uint16
+    """
+    if segments.max() > np.iinfo(np.uint16).max:
+        raise DataError(f"{name}: more segments than a picture can number; write NPY.")
+    return segments.astype(np.uint16)

@@ -1,0 +1,216 @@
+"""Pixels as rows: blocks, ticks, features, centres, and back to the whole picture.
+
+A picture is an array of shape (*space, channels). A large one is reduced to the means
+of square blocks, a block being a pixel of the reduced picture; the *owner* of a pixel
+is the block, among its own and those around it, that is most like it. So what is found
+for blocks is drawn with the borders of the whole picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modeseek.rows.arrays import Floats, Integers
+from modeseek.rows.blocks import map_blocks
+
+#: Values looked at to find the tick of a picture.
+TICK_VALUES = 100_000
+
+#: A picture with fewer distinct values than this has flat colours.
+FEWEST_LEVELS = 16
+
+#: Centres a square root of a pixel: 81 x 121 pixels get 11 x 16, as in the paper.
+CENTER_DENSITY = 1.77
+
+#: Centres of a tiny picture, if it has so many pixels.
+FEWEST_CENTERS = 8
+
+#: Pixels of the whole picture that are looked at together.
+SLAB_PIXELS = 1 << 16
+
+
+def block_size(space: tuple[int, ...], most: int | None) -> int:
+    """Side of the blocks that leave about ``most`` of them; 1 keeps every pixel."""
+    if most is None:
+        return 1
+    ratio = np.prod(np.array(space, dtype=np.float64)) / most
+    # A little more than ``most`` is no reason to halve the picture.
+    return max(1, int(np.ceil(ratio ** (1.0 / len(space)) - 0.05)))
+
+
+def reduce_blocks(image: NDArray[np.generic], side: int) -> Floats:
+    """Means of the blocks of an image (*space, channels); edge blocks may be smaller.
+
+    Parameters
+    ----------
+    image : ndarray of shape (*space, channels)
+    side : int
+
+    Returns
+    -------
+    ndarray of shape (*blocks, channels)
+    """
+    if side == 1:
+        return np.asarray(image, dtype=np.float64)
+    means: NDArray[Any] = image
+    for axis in range(image.ndim - 1):
+        starts = np.arange(0, image.shape[axis], side)
+        counts = np.diff(np.append(starts, image.shape[axis]))
+        counts = counts.reshape([-1 if a == axis else 1 for a in range(image.ndim)])
+        means = np.add.reduceat(means, starts, axis=axis, dtype=np.float64) / counts
+    return np.asarray(means)
+
+
+def find_tick(image: NDArray[np.generic]) -> float:
+    """Step between the values of a picture; 0 if they hardly repeat.
+
+    A picture of a few flat colours is drawn, not rounded: its steps are its contrast,
+    and a 255th of its range stands for the tick.
+
+    Parameters
+    ----------
+    image : ndarray of shape (*space, channels)
+
+    Returns
+    -------
+    float
+    """
+    pixels = image.reshape(-1, image.shape[-1])
+    values = pixels[:: max(1, image.size // TICK_VALUES)]
+    distinct = np.unique(values).astype(np.float64)
+    if not 1 < distinct.size < 0.5 * values.size:
+        return 0.0
+    step = float(np.diff(distinct).min())
+    if distinct.size < FEWEST_LEVELS:
+        return min(step, float(distinct[-1] - distinct[0]) / 255.0)
+    return step
+
+
+def spread_ties(
+    image: Floats, tick: float, low: float, high: float, rng: np.random.Generator
+) -> Floats:
+    """Spread values by up to half a tick either way, within bounds.
+
+    Rounded values have no density: ties would drive the widths to zero.
+    """
+    if tick == 0.0:
+        return image
+    spread = image + rng.uniform(-0.5 * tick, 0.5 * tick, image.shape)
+    # Reflected, not clipped, which would make new ties at the bounds.
+    spread = np.where(spread < low, 2.0 * low - spread, spread)
+    return np.where(spread > high, 2.0 * high - spread, spread)
+
+
+def positions(rows: slice, space: tuple[int, ...], side: float) -> Floats:
+    """Middles of the pixels of a slab of a grid.
+
+    Parameters
+    ----------
+    rows : slice
+        Of the first axis.
+    space : tuple of int
+        Shape of the grid.
+    side : float
+        Side of its pixels.
+
+    Returns
+    -------
+    ndarray of shape (n, dimensions)
+    """
+    axes = [np.arange(rows.start, rows.stop), *(np.arange(n) for n in space[1:])]
+    grid = np.meshgrid(*(side * (axis + 0.5) for axis in axes), indexing="ij")
+    return np.stack([g.ravel() for g in grid], axis=1)
+
+
+def draw_grid_centers(space: tuple[int, ...], rng: np.random.Generator) -> Integers:
+    """Draw a pixel from every cell of a coarse grid.
+
+    There are as many cells as the square root of the number of pixels, times
+    ``CENTER_DENSITY``, and no more than half the pixels unless these are very few;
+    cells are about square.
+
+    Parameters
+    ----------
+    space : tuple of int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of shape (n_centers,)
+        Flat numbers of pixels.
+    """
+    n = int(np.prod(space))
+    wanted = max(min(n, FEWEST_CENTERS), min(CENTER_DENSITY * np.sqrt(n), n / 2))
+    side = (n / wanted) ** (1.0 / len(space))
+    edges = []
+    for length in space:
+        cells = max(1, min(length, round(length / side)))
+        edges.append(np.arange(cells + 1) * length // cells)
+    low = np.meshgrid(*(e[:-1] for e in edges), indexing="ij")
+    high = np.meshgrid(*(e[1:] for e in edges), indexing="ij")
+    drawn = tuple(rng.integers(a, b) for a, b in zip(low, high, strict=True))
+    return np.asarray(np.ravel_multi_index(drawn, space)).ravel()
+
+
+def slab_rows(space: tuple[int, ...], side: int) -> int:
+    """Rows of the first axis in a slab: whole blocks, and no more than fit in cache."""
+    layer = max(1, int(np.prod(space[1:])) * side)
+    return side * max(1, SLAB_PIXELS // layer)
+
+
+def find_owners(
+    look: Callable[[slice], Floats],
+    blocks: Floats,
+    space: tuple[int, ...],
+    side: int,
+    n_jobs: int | None,
+) -> Iterator[NDArray[np.int32]]:
+    """Yield, slab by slab, the block that is most like each pixel.
+
+    Candidates are the pixel's own block and those around it.
+
+    Parameters
+    ----------
+    look : callable
+        Takes a slab; gives the features of its pixels, in widths, (*slab, d).
+    blocks : ndarray of shape (*grid, d)
+        Features of the blocks, in widths.
+    space : tuple of int
+        Shape of the whole picture.
+    side : int
+    n_jobs : int or None
+
+    Yields
+    ------
+    ndarray of int
+        Flat numbers of blocks, in the shape of the slab.
+    """
+    grid = blocks.shape[:-1]
+    number = np.arange(np.prod(grid), dtype=np.int32).reshape(grid)
+    compact = blocks.astype(np.float32)
+
+    def kernel(slab: slice) -> NDArray[np.int32]:
+        pixels = look(slab).astype(np.float32)
+        inside = [np.arange(slab.start, slab.stop) // side]
+        inside += [np.arange(length) // side for length in space[1:]]
+        owner = np.zeros(pixels.shape[:-1], dtype=np.int32)
+        nearest = np.full(owner.shape, np.inf, dtype=np.float32)
+        for step in product((0, -1, 1), repeat=len(grid)):
+            shifted = (
+                np.clip(i + s, 0, n - 1)
+                for i, s, n in zip(inside, step, grid, strict=True)
+            )
+            around = np.ix_(*shifted)
+            gap = pixels - compact[around]
+            distance = np.einsum("...j,...j->...", gap, gap)
+            nearer = distance < nearest
+            np.copyto(nearest, distance, where=nearer)
+            np.copyto(owner, number[around], where=nearer)
+        return owner
+
+    yield from map_blocks(kernel, space[0], n_jobs=n_jobs, size=slab_rows(space, side))

@@ -1,0 +1,185 @@
+"""What the pictures and the web page share: marks, the dendrogram, thinned rows.
+
+No drawing happens here; nothing here needs a plotting library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.decomposition import PCA
+
+from modeseek.rows.arrays import Floats, Integers
+
+#: Okabe and Ito's colours that can be read on white, and one of Tol's. Neighbours in
+#: the list differ in lightness, for print in grey.
+COLORS = (
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#CC79A7",
+    "#882255",
+    "#56B4E9",
+    "#D55E00",
+)
+
+#: Shapes, in matplotlib's and in plotly's names. Seven colours and eight shapes repeat
+#: together after 56 clusters only.
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
+SYMBOLS = (
+    "circle",
+    "square",
+    "triangle-up",
+    "diamond",
+    "triangle-down",
+    "cross",
+    "x",
+    "triangle-left",
+)
+
+
+Estimator = TypeVar("Estimator", bound=BaseEstimator)
+
+
+def without_names(model: Estimator) -> Estimator:
+    """The same fitted model, to be asked about plain arrays without a warning."""
+    nameless = copy(model)
+    if hasattr(nameless, "feature_names_in_"):
+        del nameless.feature_names_in_
+    return nameless
+
+
+def name_features(
+    model: BaseEstimator, d: int, names: Sequence[str] | None
+) -> list[str]:
+    """Names of the features: as given, as in the fit, or numbers."""
+    if names is None:
+        names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        return [f"feature {j}" for j in range(d)]
+    if len(names) != d:
+        raise ValueError(
+            f"feature_names has {len(names)} names, but X has {d} features."
+        )
+    return [str(name) for name in names]
+
+
+class Components(NamedTuple):
+    """Principal components of standardised rows."""
+
+    center: Floats  # (d,)
+    scale: Floats  # (d,) 1 for constant features
+    axes: Floats  # (c, d)
+    share: Floats  # (c,) of the variance
+
+    def transform(self, X: Floats) -> Floats:
+        """Components of rows, shape (m, c)."""
+        return np.asarray((X - self.center) / self.scale @ self.axes.T)
+
+    def names(self) -> list[str]:
+        """What to call them, with their share of the variance."""
+        return [
+            f"principal component {j + 1} ({share:.0%})"
+            for j, share in enumerate(self.share)
+        ]
+
+
+def principal_axes(X: Floats, n_components: int) -> Components | None:
+    """Principal components of the standardised rows; None if all rows are equal.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+    n_components : int
+        At most; there are no more than rows or features.
+
+    Returns
+    -------
+    Components or None
+    """
+    center, scale = X.mean(axis=0), X.std(axis=0)
+    scale[X.min(axis=0) == X.max(axis=0)] = 0.0  # but for rounding
+    if not scale.any():
+        return None
+    scale = np.where(scale > 0, scale, 1.0)
+    pca = PCA(min(n_components, *X.shape), random_state=0).fit((X - center) / scale)
+    return Components(center, scale, pca.components_, pca.explained_variance_ratio_)
+
+
+def telling_features(means: Floats, size: Floats, most: int) -> Integers:
+    """Features whose means differ most between clusters.
+
+    Parameters
+    ----------
+    means : ndarray of shape (n_clusters, d)
+        Of standardised features.
+    size : ndarray of shape (n_clusters,)
+        Rows of the clusters.
+    most : int
+
+    Returns
+    -------
+    ndarray of shape (at most ``most``,)
+        Rising numbers of features.
+    """
+    between = size @ means**2
+    return np.sort(np.argsort(-between, kind="stable")[:most])
+
+
+def thin(group: Integers, n: int, rng: np.random.Generator, least: int) -> Integers:
+    """Draw rows, some of every group; all of them if there are no more than n.
+
+    Parameters
+    ----------
+    group : ndarray of shape (n_rows,)
+        From 0, every number in use or not.
+    n : int
+        Rows to draw.
+    rng : Generator
+    least : int
+        Rows that each group keeps, if it has so many and ``n`` allows it.
+
+    Returns
+    -------
+    ndarray of shape (at most n,)
+        Rising row numbers.
+    """
+    if len(group) <= n:
+        return np.arange(len(group))
+    shuffled = rng.permutation(len(group))
+    by_group = shuffled[np.argsort(group[shuffled], kind="stable")]
+    size = np.bincount(group)
+    place = np.arange(len(group)) - np.repeat(np.cumsum(size) - size, size)
+    # The first rows of every group, in turn, then any others at random.
+    first = np.where(place < least, place, least)
+    order = np.lexsort((rng.permutation(len(group)), first))
+    return np.sort(by_group[order[:n]])
+
+
+def even_pace(paths: Floats, n_frames: int) -> Floats:
+    """Points along paths such that every row moves as far in each frame.
+
+    Parameters
+    ----------
+    paths : ndarray of shape (n_steps + 1, m, d)
+        In coordinates in which lengths make sense.
+    n_frames : int
+
+    Returns
+    -------
+    ndarray of shape (n_frames, m, d)
+        The first and the last are those of the paths.
+    """
+    lengths = np.linalg.norm(np.diff(paths, axis=0), axis=2)
+    way = np.concatenate([np.zeros((1, paths.shape[1])), np.cumsum(lengths, axis=0)])
+    frames = np.empty((n_frames, *paths.shape[1:]))
+    for row in range(paths.shape[1]):
+        at = np.linspace(0.0, way[-1, row], n_frames)
+        for j in range(paths.shape[2]):
+            frames[:, row, j] = np.interp(at, way[:, row], paths[:, row, j])
+    frames[-1] = paths[-1]
+    return frames

@@ -1,0 +1,277 @@
+"""What users pass as rows: an array, a file mapped to memory, chunks, Dask.
+
+Here, and only here, it is told which of these it is. Chunks are
+
+- a list or tuple of two-dimensional arrays or data frames,
+- an object that gives them each time it is iterated over, or
+- a function that returns an iterator over them.
+
+Fitting reads them several times; what can be read once only is refused there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from modeseek.rows.arrays import Floats
+from modeseek.rows.blocks import row_slices
+from modeseek.rows.coordinates import Frame
+from modeseek.rows.source import ArrayRows, Block, ChunkRows
+from modeseek.rows.validation import (
+    check_block,
+    check_rows,
+    check_weights,
+    check_within_reach,
+)
+
+if TYPE_CHECKING:
+    from modeseek.rows.dask import DaskRows
+
+#: Rows that are asked about at a time.
+ASKED_ROWS = 1 << 17
+
+NO_ROWS = (
+    "X has no chunk with rows, or its chunks can be read only once: give a list of "
+    "chunks, an object whose __iter__ starts again, or a function that returns a new "
+    "iterator each time."
+)
+
+Read: TypeAlias = Callable[[], Iterator[Any]]
+
+#: Takes rows in memory; gives an array with as many.
+Ask: TypeAlias = Callable[[NDArray[np.floating]], NDArray[Any]]
+
+#: The sources that there are.
+Rows: TypeAlias = "ArrayRows | ChunkRows | DaskRows"
+
+
+def is_lazy(X: Any) -> bool:
+    """Whether rows are a Dask collection."""
+    return hasattr(X, "__dask_graph__")
+
+
+def is_chunked(X: Any) -> bool:
+    """Whether rows come in chunks rather than as an array."""
+    if isinstance(X, np.memmap):
+        return X.ndim == 2 and X.dtype not in (np.float64, np.float32)
+    if callable(X):
+        return True
+    if isinstance(X, str | bytes | dict | set) or hasattr(X, "__array__"):
+        return False
+    if hasattr(X, "__dataframe__") or hasattr(X, "nnz") or not hasattr(X, "__iter__"):
+        return False
+    if hasattr(X, "__getitem__") and hasattr(X, "__len__"):
+        return len(X) > 0 and len(getattr(X[0], "shape", ())) == 2
+    return True
+
+
+def check_in_memory(X: Any, why: str) -> None:
+    """Refuse chunks and Dask where all rows are needed at once.
+
+    Parameters
+    ----------
+    X : object
+    why : str
+        What needs them, and what to do instead.
+    """
+    if is_lazy(X) or is_chunked(X):
+        kind = "on Dask" if is_lazy(X) else "in chunks"
+        raise TypeError(f"The rows are {kind}, and {why}")
+
+
+def _reader(X: Any) -> Read:
+    """Make a function that iterates over the chunks, each time from the first."""
+    if isinstance(X, np.memmap):
+        return lambda: (X[rows] for rows in row_slices(len(X), ASKED_ROWS))
+    return partial(_call, X) if callable(X) else partial(iter, X)
+
+
+def _call(X: Callable[[], Any]) -> Iterator[Any]:
+    made = X()
+    if not np.iterable(made):
+        raise TypeError(
+            f"Chunks are given as a function that returns an iterator over them; this "
+            f"one returned {made!r}."
+        )
+    return iter(made)
+
+
+def _length(chunk: Any) -> int:
+    return int(chunk.shape[0]) if hasattr(chunk, "shape") else len(chunk)
+
+
+def _check_can_be_read_again(name: str, X: Any) -> None:
+    if isinstance(X, Iterator):
+        raise TypeError(
+            f"{name} is an iterator, {type(X).__name__}, that can be read only once, "
+            "and fitting reads the chunks several times. Give a list of chunks, an "
+            "object whose __iter__ starts again, or the function that makes the "
+            "iterator, without calling it."
+        )
+
+
+def open_rows(
+    estimator: BaseEstimator,
+    X: Any,
+    sample_weight: Any,
+    n_jobs: int | None,
+    *,
+    reset: bool,
+    again: bool = True,
+) -> Rows:
+    """Make a source of what users pass as rows and weights.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        Told the number and names of the features, or asked for them.
+    X, sample_weight : object
+    n_jobs : int or None
+    reset : bool
+        Whether the estimator is being fitted anew.
+    again : bool
+        Whether chunks will be read more than once.
+
+    Returns
+    -------
+    ArrayRows, ChunkRows or DaskRows
+    """
+    if is_lazy(X):
+        return _open_lazy(estimator, X, sample_weight, reset)
+    if not is_chunked(X):
+        if is_lazy(sample_weight):
+            sample_weight = sample_weight.compute()
+        rows = check_rows(estimator, X, reset=reset)
+        return ArrayRows(rows, check_weights(sample_weight, len(rows)), n_jobs)
+    if again:
+        _check_can_be_read_again("X", X)
+        _check_can_be_read_again("sample_weight", sample_weight)
+    if reset:
+        first = next((chunk for chunk in _reader(X)() if _length(chunk)), None)
+        if first is None:
+            raise ValueError(NO_ROWS)
+        check_rows(estimator, first, reset=True, least=1)
+    return ChunkRows(partial(_read, estimator, X, sample_weight), n_jobs)
+
+
+def _read(estimator: BaseEstimator, X: Any, sample_weight: Any) -> Iterator[Block]:
+    """Yield checked chunks with their weights."""
+    n_rows = 0
+    for chunk, w in _with_weights(X, sample_weight):
+        if not _length(chunk):
+            continue
+        rows = check_rows(estimator, chunk, reset=False)
+        yield Block(rows, check_weights(w, len(rows), some=False))
+        n_rows += len(rows)
+    if not n_rows:
+        raise ValueError(NO_ROWS)
+
+
+def _with_weights(X: Any, sample_weight: Any) -> Iterator[tuple[Any, Any]]:
+    if sample_weight is None:
+        yield from ((chunk, None) for chunk in _reader(X)())
+        return
+    if isinstance(X, np.memmap):
+        weight = check_weights(sample_weight, len(X))
+        assert weight is not None
+        weights: Iterator[Any] = (
+            weight[rows] for rows in row_slices(len(X), ASKED_ROWS)
+        )
+    elif isinstance(sample_weight, np.ndarray) or np.isscalar(sample_weight):
+        raise TypeError(
+            "sample_weight must come in chunks, as X does: an array of weights for "
+            "each of them."
+        )
+    else:
+        weights = _reader(sample_weight)()
+    missing = object()
+    for chunk, w in zip_longest(_reader(X)(), weights, fillvalue=missing):
+        if chunk is missing or w is missing:
+            raise ValueError("sample_weight must have as many chunks as X.")
+        yield chunk, w
+
+
+def _open_lazy(
+    estimator: BaseEstimator, X: Any, sample_weight: Any, reset: bool
+) -> DaskRows:
+    from modeseek.rows.dask import DaskRows, align_weights, as_array, example_of
+
+    rows = as_array(X)
+    check_rows(estimator, example_of(X), reset=reset)
+    weight = None if sample_weight is None else align_weights(sample_weight, rows)
+    return DaskRows(rows, weight, check_block)
+
+
+def ask_rows(
+    estimator: BaseEstimator, X: Any, ask: Ask, frame: Frame, example: Floats
+) -> Any:
+    """Ask about rows that users pass; see :func:`ask_source`.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        Fitted.
+    X : object
+        Chunks may be an iterator here.
+    ask : callable
+    frame : Frame
+    example : ndarray of shape (m, n_features)
+
+    Returns
+    -------
+    ndarray or dask.array.Array
+    """
+    source = open_rows(estimator, X, None, None, reset=False, again=False)
+    return ask_source(source, ask, frame, example)
+
+
+def ask_source(source: Rows, ask: Ask, frame: Frame, example: Floats) -> Any:
+    """Ask about all rows, some at a time; on Dask, when the answers are needed.
+
+    Parameters
+    ----------
+    source : Source
+    ask : callable
+        Takes rows in memory; gives an array with as many.
+    frame : Frame
+        That the rows must be within reach of.
+    example : ndarray of shape (m, n_features)
+        Rows that can be asked about, for the shape of an answer.
+
+    Returns
+    -------
+    ndarray or dask.array.Array
+    """
+    if isinstance(source, ArrayRows):
+        check_within_reach(frame, source.X)
+        slices = row_slices(len(source.X), ASKED_ROWS)
+        parts = [ask(source.X[rows]) for rows in slices]
+    elif isinstance(source, ChunkRows):
+        parts = [ask(block.X) for block in source.read()]
+    else:
+        return source.ask(ask, example)
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def look_up(table: NDArray[Any], index: Any) -> Any:
+    """Entries of a table; on Dask, when they are needed.
+
+    Parameters
+    ----------
+    table : ndarray of shape (k,)
+    index : ndarray or dask.array.Array of shape (n,)
+
+    Returns
+    -------
+    ndarray or dask.array.Array of shape (n,)
+    """
+    if is_lazy(index):
+        return index.map_blocks(table.take, dtype=table.dtype, meta=table[:0])
+    return table[index]

@@ -1,0 +1,90 @@
+"""The coordinates in which everything is computed: z = (x - origin) / unit.
+
+By default the origin is the median of the centres and the unit a power of two near
+the typical distance between them. Squared distances then neither overflow nor cancel,
+whatever the unit and the offset of the data, and a far outlier moves neither. Where the
+unit of each feature must not matter, features are standardised instead.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import pdist
+
+from modeseek.rows.arrays import Floats
+
+#: Rows farther than this many units from the origin are refused: their squared
+#: distances leave no digits for the rest.
+FARTHEST = 1e100
+
+#: A unit below this is refused anyway, and its inverse may overflow.
+SMALLEST = 2.0**-1000
+
+
+class Frame(NamedTuple):
+    """Shift and scale between the data and the core's coordinates."""
+
+    origin: Floats  # (d,)
+    unit: float | Floats  # one for all features, or (d,)
+
+    def enter(self, X: NDArray[np.floating]) -> Floats:
+        """Take rows of data into the frame."""
+        return np.asarray((np.asarray(X, dtype=np.float64) - self.origin) / self.unit)
+
+    def leave(self, Z: Floats) -> Floats:
+        """Take rows of the frame back to the data's coordinates."""
+        return np.asarray(Z * self.unit + self.origin)
+
+
+def power_of_two(size: float) -> float:
+    """Largest power of two up to a size, also a subnormal one; 1 for zero.
+
+    Parameters
+    ----------
+    size : float
+
+    Returns
+    -------
+    float
+    """
+    return math.ldexp(1.0, math.frexp(size)[1] - 1) if size > 0 else 1.0
+
+
+def frame_from_centers(C: Floats) -> Frame:
+    """Choose the frame: median of the centres, typical distance between them.
+
+    Parameters
+    ----------
+    C : ndarray of shape (n_centers, n_features)
+        The centres, in the data's coordinates.
+
+    Returns
+    -------
+    Frame
+        A power of two as unit, so that scaling loses no digit.
+    """
+    # Halving before taking the median keeps sums of two huge values finite.
+    origin = 2.0 * np.median(C / 2.0, axis=0)
+    spread = C - origin
+    size = np.abs(spread).max(axis=1)
+    if not size.any():
+        return Frame(origin, 1.0)
+    # The middle size, not the largest: beside one far centre the squares of all other
+    # distances would underflow. The far ones need only stay finite.
+    coarse = power_of_two(float(np.median(size[size > 0])))
+    if coarse < SMALLEST:
+        return Frame(origin, coarse)
+    reach = coarse * FARTHEST
+    typical = typical_distance(np.clip(spread, -reach, reach) / coarse)
+    return Frame(origin, coarse * float(np.exp2(np.round(np.log2(typical)))))
+
+
+def typical_distance(C: Floats) -> float:
+    """Median distance between distinct centres; 1 where there is only one."""
+    distances = pdist(C)
+    distances = distances[distances > 0]
+    return float(np.median(distances)) if distances.size else 1.0

@@ -1,0 +1,283 @@
+"""Which rows become centres and which fold judges a row, whatever their order.
+
+Rows are sorted by their distance from the mean, and chance picks centres and folds by
+rank. The ranks do not change when rows are permuted, cut into chunks,
+shifted, rotated or measured in another unit, nor when copies of a row are replaced
+by a weight. Distances that are equal but for their last digits, as on a lattice, count
+as equal, and the content of the rows decides.
+
+Equal rows share one rank: they are one centre and sit in one fold. Rows that became
+centres judge no model (they are put in the fold past the last one, which only
+trains): a centre sees itself at distance zero, which rewards narrow kernels without
+bound.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from modeseek.rows.arrays import Floats, Integers
+from modeseek.rows.blocks import map_blocks
+from modeseek.rows.coordinates import power_of_two
+
+#: Bits of a squared distance that tell rows apart: arithmetic changes later ones.
+POSITION_BITS = 30
+
+
+class Place(NamedTuple):
+    """Where the mean of the rows is, to tell how far they are from it."""
+
+    scale: float  # a power of two near the largest value
+    mean: Floats  # (d,) in units of it
+
+    def position(self, X: NDArray[np.floating]) -> Floats:
+        """Squared distance of rows from the mean, in squared units of the scale."""
+        difference = _scaled(X, self.scale) - self.mean
+        return _round_bits(np.einsum("ij,ij->i", difference, difference))
+
+
+def _scaled(X: NDArray[np.floating], scale: float) -> Floats:
+    return np.asarray(X, dtype=np.float64) / scale
+
+
+def _round_bits(x: Floats) -> Floats:
+    """Positive numbers to POSITION_BITS bits after the first."""
+    dropped = 52 - POSITION_BITS
+    bits = np.ascontiguousarray(x).view(np.int64) + (1 << (dropped - 1))
+    return (bits >> dropped << dropped).view(np.float64)
+
+
+class Ranking(NamedTuple):
+    """Distinct rows in the order of their distance from the mean."""
+
+    rank: Integers  # (n,) rank of each row; equal rows share theirs
+    first: Integers  # (n_distinct,) a row of each rank
+
+
+class Sample(NamedTuple):
+    """Rows of positive weight, ranked."""
+
+    X: NDArray[np.floating]  # (n, d)
+    row: Integers  # (n,) their numbers in the data
+    weight: Floats | None  # (n,)
+    ranking: Ranking
+    constant: NDArray[np.bool_]  # (d,) features with one value
+
+
+def take_sample(
+    X: NDArray[np.floating], weight: Floats | None, n_jobs: int | None
+) -> Sample:
+    """Drop rows of weight zero, rank the others, find constant features.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    weight : ndarray of shape (n_samples,), optional
+    n_jobs : int or None
+
+    Returns
+    -------
+    Sample
+    """
+    row = np.arange(len(X))
+    if weight is not None and not weight.all():
+        row = np.flatnonzero(weight)
+        X, weight = X[row], weight[row]
+    ranking = rank_rows(X, weight, n_jobs)
+    if len(ranking.first) < 2:
+        raise ValueError(
+            "All rows of X are equal (or have weight zero): there is no density to "
+            "estimate. At least two distinct rows are needed."
+        )
+    return Sample(X, row, weight, ranking, X.min(axis=0) == X.max(axis=0))
+
+
+def generator(random_state: int | np.random.RandomState | None) -> np.random.Generator:
+    """Make a generator from what scikit-learn accepts as ``random_state``."""
+    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+    return np.random.default_rng(seed)
+
+
+def rank_rows(
+    X: NDArray[np.floating], weight: Floats | None = None, n_jobs: int | None = None
+) -> Ranking:
+    """Rank rows by their distance from the mean; ties by content.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    weight : ndarray of shape (n_samples,), optional
+        Weights of the mean.
+    n_jobs : int or None
+
+    Returns
+    -------
+    Ranking
+    """
+    n = len(X)
+    largest = max(map_blocks(lambda rows: np.abs(X[rows]).max(), n, n_jobs=n_jobs))
+    scale = power_of_two(float(largest))
+    w = np.ones(n) if weight is None else weight
+    sums = map_blocks(lambda rows: w[rows] @ _scaled(X[rows], scale), n, n_jobs=n_jobs)
+    place = Place(scale, np.asarray(sum(sums) / w.sum()))
+    distances = map_blocks(lambda rows: place.position(X[rows]), n, n_jobs=n_jobs)
+    position = np.concatenate(list(distances))
+    order = np.argsort(position)  # ties are settled next, so any sort will do
+    order, is_new = settle_ties(X, position, order)
+    rank = np.empty(n, dtype=np.intp)
+    rank[order] = np.cumsum(is_new) - 1
+    return Ranking(rank, order[is_new])
+
+
+def settle_ties(
+    X: NDArray[np.floating], position: Floats, order: Integers
+) -> tuple[Integers, NDArray[np.bool_]]:
+    """Sort rows at one position by content and flag the first of equal rows.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+    position : ndarray of shape (n,)
+    order : ndarray of shape (n,)
+        Rows by position.
+
+    Returns
+    -------
+    order : ndarray of shape (n,)
+    is_new : ndarray of bool of shape (n,)
+        Whether a row of that order differs from the one before.
+    """
+    same = position[order[1:]] == position[order[:-1]]
+    is_new = np.ones(len(order), dtype=bool)
+    if same.any():
+        tied = np.zeros(len(order), dtype=bool)
+        tied[1:] |= same
+        tied[:-1] |= same
+        rows = order[tied]
+        # The last key sorts first.
+        keys = (*X[rows].T[::-1], position[rows])
+        order = order.copy()
+        order[tied] = rows[np.lexsort(keys)]
+        later = np.flatnonzero(same) + 1
+        is_new[later] = (X[order[later]] != X[order[later - 1]]).any(axis=1)
+    return order, is_new
+
+
+def draw_centers(
+    ranking: Ranking, n_centers: int, rng: np.random.Generator
+) -> Integers:
+    """Draw one row from each of ``n_centers`` equal strata of the ranking.
+
+    Parameters
+    ----------
+    ranking : Ranking
+    n_centers : int
+        At most the number of distinct rows.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of shape (n_centers,)
+        Row numbers.
+    """
+    edges = np.arange(n_centers + 1) * len(ranking.first) // n_centers
+    return ranking.first[rng.integers(edges[:-1], edges[1:])]
+
+
+def make_folds(
+    sample: Sample,
+    centers: Integers,
+    cv: int | Integers,
+    rng: np.random.Generator,
+) -> tuple[Integers, int]:
+    """Deal a number of folds, or keep those given for the rows of the data.
+
+    Parameters
+    ----------
+    sample : Sample
+    centers : ndarray of int
+        Rows of the sample drawn as centres; they and their copies only train.
+    cv : int or ndarray of int
+        Number of folds, or the fold that each row of the data judges (-1: none).
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    fold : ndarray of shape (n,)
+        0 to n_folds - 1; n_folds for rows that only train.
+    n_folds : int
+    """
+    if isinstance(cv, int):
+        return deal_folds(sample.ranking, centers, cv, rng)
+    return keep_folds(sample.ranking, centers, cv[sample.row])
+
+
+def deal_folds(
+    ranking: Ranking, centers: Integers, n_folds: int, rng: np.random.Generator
+) -> tuple[Integers, int]:
+    """Deal the distinct rows that are no centres to folds of equal size.
+
+    Parameters
+    ----------
+    ranking : Ranking
+    centers : ndarray of int
+        Rows drawn as centres; they and their copies only train.
+    n_folds : int
+        Folds wanted; fewer when fewer rows are left to judge.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    fold : ndarray of shape (n_samples,)
+        0 to n_folds - 1; n_folds for rows that only train.
+    n_folds : int
+    """
+    n_distinct = len(ranking.first)
+    judges = np.ones(n_distinct, dtype=bool)
+    judges[ranking.rank[centers]] = False
+    n_judges = int(judges.sum())
+    n_folds = min(n_folds, n_judges)
+    fold_of_rank = np.full(n_distinct, n_folds, dtype=np.intp)
+    if n_folds:
+        # Not in turn along the ranks: neighbours of the training rows would judge, and
+        # reward models that follow the chance fluctuations they share.
+        fold_of_rank[judges] = rng.permutation(np.arange(n_judges) % n_folds)
+    return fold_of_rank[ranking.rank], n_folds
+
+
+def keep_folds(
+    ranking: Ranking, centers: Integers, given: Integers
+) -> tuple[Integers, int]:
+    """Take folds as they are given, but for the rows that became centres.
+
+    Parameters
+    ----------
+    ranking : Ranking
+    centers : ndarray of int
+        Rows drawn as centres; they and their copies only train.
+    given : ndarray of shape (n_samples,)
+        Fold that each row judges; -1 for rows that only train.
+
+    Returns
+    -------
+    fold : ndarray of shape (n_samples,)
+        0 to n_folds - 1; n_folds for rows that only train.
+    n_folds : int
+        Folds that have a row left to judge.
+    """
+    trains = np.zeros(len(ranking.first), dtype=bool)
+    trains[ranking.rank[centers]] = True
+    judges = (given >= 0) & ~trains[ranking.rank]
+    used, number = np.unique(given[judges], return_inverse=True)
+    if len(used) == 0 or (len(used) == 1 and judges.all()):
+        raise ValueError(
+            "The splits of cv leave no row to train on or none to judge by; rows drawn "
+            "as centres never judge. Give larger folds, or a number of folds."
+        )
+    fold = np.full(len(given), len(used), dtype=np.intp)
+    fold[judges] = number
+    return fold, len(used)

@@ -1,0 +1,135 @@
+r"""Rounding: features recorded in steps, and distances that steps say nothing about.
+
+A measure rounded to steps of h has many equal values. Two rows near each other, rounded
+to x and x', had a squared difference of
+
+.. math:: (x - x')^2 + \frac{h^2}{6}
+
+on average before, as each was anywhere in its step, with variance :math:`h^2 / 12`. The
+root of these additions over all features is the *grain* of the data. Distances between
+rows count with it, and no kernel is narrower: else equal values would be peaks of the
+density, the higher the narrower the kernels.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modeseek.rows.arrays import Floats
+
+#: A feature is rounded if its values are shared by so many distinct rows on average.
+ROWS_PER_VALUE = 5.0
+
+#: Among fewer distinct rows, shared values say nothing about rounding.
+FEWEST_ROWS = 30
+
+#: Differences of values below this, relative to a typical one, come from arithmetic.
+ARITHMETIC = 1e-12
+
+#: Features that a warning names.
+NAMED = 5
+
+
+class RoundingWarning(UserWarning):
+    """Features have few distinct values; says which, and what was done."""
+
+
+def grain_of(steps: Floats) -> float:
+    """Distance between rows near each other that rounding makes equal, on average.
+
+    Parameters
+    ----------
+    steps : ndarray of shape (d,)
+
+    Returns
+    -------
+    float
+    """
+    return float(np.sqrt(np.square(steps).sum() / 6.0))
+
+
+class Rounding(NamedTuple):
+    """How features are rounded."""
+
+    step: Floats  # (d,) smallest difference of values; 0 where not rounded, and no
+    # more than the standard deviation
+    n_values: NDArray[np.intp]  # (d,) distinct values
+
+    def describe(self, names: Sequence[str] | None = None) -> str:
+        """Say which features are rounded and what is done; empty if none is."""
+        found = np.flatnonzero(self.step)
+        if not found.size:
+            return ""
+        told = [
+            f"{'feature ' + str(j) if names is None else repr(str(names[j]))} "
+            f"({self.n_values[j]} values, steps of {self.step[j]:.3g})"
+            for j in found[:NAMED]
+        ]
+        more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+        have = "feature has" if len(found) == 1 else "features have"
+        return (
+            f"{len(found)} {have} few distinct values, as from rounding: "
+            f"{', '.join(told)}{more}. Distances count as those expected before the "
+            "rounding, and no narrower width is chosen, so that equal values are no "
+            "clusters by themselves."
+        )
+
+
+def warn_of_rounding(
+    rounding: Rounding, names: Sequence[str] | None, stacklevel: int
+) -> None:
+    """Say once which features are rounded, if any is.
+
+    Parameters
+    ----------
+    rounding : Rounding
+    names : sequence of str, optional
+        Of the features.
+    stacklevel : int
+        As for :func:`warnings.warn`, seen from the caller.
+    """
+    text = rounding.describe(names)
+    if text:
+        warnings.warn(text, RoundingWarning, stacklevel=stacklevel + 1)
+
+
+def _typical_size(x: NDArray[np.floating]) -> float:
+    """Median size of the values but zero: a few may be codes for missing ones."""
+    size = np.abs(x[x != 0])
+    middle = len(size) // 2
+    return float(np.partition(size, middle)[middle]) if len(size) else 0.0
+
+
+def find_rounding(X: NDArray[np.floating]) -> Rounding:
+    """Find features whose values many rows share.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_distinct, n_features)
+        Distinct rows.
+
+    Returns
+    -------
+    Rounding
+    """
+    n, d = X.shape
+    step, n_values = np.zeros(d), np.ones(d, dtype=np.intp)
+    for j in range(d):
+        values = np.unique(X[:, j]).astype(np.float64)
+        gaps = np.diff(values)
+        largest = np.abs(values).max()
+        gaps = gaps[gaps > ARITHMETIC * _typical_size(X[:, j])]
+        n_values[j] = len(gaps) + 1
+        if gaps.size and n >= max(FEWEST_ROWS, ROWS_PER_VALUE * n_values[j]):
+            # A value that hardly ever occurs is many deviations away: no rounding.
+            deviation = largest * (X[:, j] / largest).std()  # squares may overflow
+            step[j] = min(gaps.min(), deviation)
+    return Rounding(step, n_values)
+
+
+Rounding.__module__ = "modeseek.rows"  # model files name it so

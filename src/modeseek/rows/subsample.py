@@ -1,0 +1,350 @@
+"""A bounded number of rows that stand for all, drawn where the rows are.
+
+Rows are in the order of :mod:`modeseek.rows.ranking`: by their distance from the mean,
+then by content. From each of a thousand places, spread evenly over the weight of all
+rows, the next rows of that order are taken. Rows of almost the same distance lie
+anywhere around the mean, so they are as good as drawn by chance; and they depend on
+the set of rows only, not on their order or chunks, nor on whether copies are written
+out or given as a weight. A row of so much weight that a place lies on it is always
+among them.
+
+Places are found without sorting. The bits of a positive number, read as an integer,
+order like the number: counting rows by the leading bits of their distance tells which
+of these bins hold the places, and counting those alone by more bits narrows them, until
+the rows left are few enough to be gathered.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modeseek.rows.arrays import Floats, Integers
+from modeseek.rows.blocks import chunk_slices
+from modeseek.rows.coordinates import power_of_two
+from modeseek.rows.ranking import (
+    Place,
+    Ranking,
+    Sample,
+    draw_centers,
+    settle_ties,
+    take_sample,
+)
+from modeseek.rows.rounding import Rounding, find_rounding
+from modeseek.rows.source import ArrayRows, Block, Source, gather, stack
+from modeseek.rows.summary import Summary, summarize
+
+#: Rows taken at most; with fewer in all, each is taken.
+SAMPLE_ROWS = 1 << 15
+
+#: Places from which they are taken. More follow small groups of rows far from the
+#: mean more evenly, and take longer to find.
+PLACES = 1024
+
+#: Rows gathered at most, where rows differ, in rows taken.
+GATHERED = 10
+
+#: Trailing bits of a distance that do not count at first, and bits added then: about
+#: 16,000 bins while squared distances double, then 64 in each of the bins.
+FIRST_SHIFT, NARROWING = 38, 6
+
+#: Rows of a block; its bins are sorted.
+COUNTED_ROWS = 1 << 16
+
+Keys = NDArray[np.int64]
+
+#: Numbers of rows that stand for others.
+NOWHERE: Integers = np.empty(0, dtype=np.intp)
+
+#: Beyond the bits of every distance.
+LAST_KEY = np.iinfo(np.int64).max
+
+
+class Spans(NamedTuple):
+    """Ranges of distances, ascending and apart, and the weight of rows before each."""
+
+    first: Keys  # (k,)
+    last: Keys  # (k,) included
+    before: Floats  # (k,)
+
+    def find(self, keys: Keys) -> tuple[Integers, NDArray[np.bool_]]:
+        """Return the span at or before each key, and whether it holds the key."""
+        span = np.searchsorted(self.first, keys, side="right") - 1
+        return span, (span >= 0) & (keys <= self.last[span])
+
+
+class Counts(NamedTuple):
+    """Rows in bins of distance."""
+
+    bin: Keys  # (k,) ascending
+    weight: Floats  # (k,)
+    n_rows: Integers  # (k,)
+
+
+class Candidates(NamedTuple):
+    """Rows that may be taken; once sorted, with the weight of their copies."""
+
+    block: Block
+    position: Floats  # (m,)
+
+
+class Survey(NamedTuple):
+    """A source of rows, and what has been found out about them."""
+
+    source: Source
+    summary: Summary
+    sample: Sample  # its ``row`` is empty where rows were taken from among others
+    rounding: Rounding
+
+
+def survey(source: Source, *, whole: bool, n_jobs: int | None) -> Survey:
+    """Summarise all rows, and take as many as stand for them.
+
+    Parameters
+    ----------
+    source : Source
+    whole : bool
+        Whether all rows are needed, however many.
+    n_jobs : int or None
+
+    Returns
+    -------
+    Survey
+    """
+    summary = summarize(source)
+    few = whole or summary.n_rows <= SAMPLE_ROWS
+    if few and isinstance(source, ArrayRows):
+        sample = take_sample(source.X, source.weight, n_jobs)
+        return _complete(source, summary, sample)
+    sample = take_sample(*(gather(source) if few else thin(source, summary)), n_jobs)
+    sample = sample._replace(row=NOWHERE, constant=summary.constant)
+    return _complete(source, summary, sample)
+
+
+def _complete(source: Source, summary: Summary, sample: Sample) -> Survey:
+    rounding = find_rounding(sample.X[sample.ranking.first])
+    return Survey(source, summary, sample, rounding)
+
+
+def few_of(known: Survey, most: int, n_jobs: int | None = None) -> Survey:
+    """Some distinct rows of a sample, as if they were all, with their copies' weight.
+
+    Parameters
+    ----------
+    known : Survey
+    most : int
+        Rows to take; no more than the sample's distinct ones.
+    n_jobs : int or None
+
+    Returns
+    -------
+    Survey
+        Range, means, variances and rounding stay those of all rows.
+    """
+    sample = known.sample
+    drawn = draw_centers(sample.ranking, most, np.random.default_rng(0))
+    rank = sample.ranking.rank
+    count = np.bincount(rank, weights=sample.weight).astype(np.float64)[rank[drawn]]
+    X, weight = sample.X[drawn], None if (count == count[0]).all() else count
+    order = np.arange(most)  # drawn in the order of the ranking
+    few = Sample(X, NOWHERE, weight, Ranking(order, order), sample.constant)
+    total = float(most if weight is None else weight.sum())
+    squares = known.summary.squares * (total / known.summary.weight)
+    summary = known.summary._replace(n_rows=most, weight=total, squares=squares)
+    return Survey(ArrayRows(X, weight, n_jobs), summary, few, known.rounding)
+
+
+def thin(source: Source, summary: Summary, *, most: int | None = None) -> Block:
+    """Take rows that stand for all.
+
+    Parameters
+    ----------
+    source : Source
+    summary : Summary
+        Of all rows.
+    most : int, optional
+        Rows to take at most, SAMPLE_ROWS by default. All rows are far more.
+
+    Returns
+    -------
+    Block
+        Distinct rows. Without weights where every row weighs 1 and differs from the
+        others; otherwise weights have a mean of 1.
+    """
+    most = SAMPLE_ROWS if most is None else most
+    scale = power_of_two(summary.largest)
+    place = Place(scale, summary.mean * summary.unit / scale)
+    n_places = min(PLACES, most)
+    run = most // n_places
+    share = summary.weight / n_places
+    chance = np.random.default_rng(0).random(n_places)
+    targets = (np.arange(n_places) + chance) * share
+    # Runs that touch push each other on, so that more rows than a run may be needed.
+    ahead = 4 * run
+    while True:
+        spans = _locate(source, place, summary, targets, ahead, most)
+        few = summary.n_rows <= GATHERED * most
+        kernel = partial(_pick if few else _pick_distinct, place, spans)
+        join = partial(_merge, most)
+        found = _sort(source.reduce(kernel, join, size=COUNTED_ROWS))
+        taken = _take(found, spans, targets, run)
+        if taken is not None:
+            return _weigh(found.block, taken, summary.weight, share)
+        ahead *= 16  # copies made runs shorter than they were counted
+
+
+def _locate(
+    source: Source,
+    place: Place,
+    summary: Summary,
+    targets: Floats,
+    ahead: int,
+    most: int,
+) -> Spans:
+    """Spans that hold every target and the ``ahead`` rows after it, and few others."""
+    spans = Spans(np.array([0]), np.array([LAST_KEY]), np.zeros(1))
+    if summary.n_rows <= GATHERED * most:
+        return spans
+    shift = FIRST_SHIFT
+    while True:
+        kernel = partial(_count, place, spans, shift)
+        counts = source.reduce(kernel, _add_counts, size=COUNTED_ROWS)
+        spans, n_rows = _narrow(counts, shift, spans, targets, ahead)
+        if n_rows <= GATHERED * most or shift == 0:
+            return spans
+        shift = max(0, shift - NARROWING)
+
+
+def _positions(place: Place, X: NDArray[np.floating]) -> Floats:
+    parts = [place.position(X[rows]) for rows in chunk_slices(len(X), X.shape[1])]
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
+def _keys(position: Floats) -> Keys:
+    return position.view(np.int64)
+
+
+def _count(place: Place, spans: Spans, shift: int, block: Block) -> Counts:
+    """Count rows of the spans by the leading bits of their distance."""
+    keys = _keys(_positions(place, block.X))
+    _, inside = spans.find(keys)
+    bins, index = np.unique(keys[inside] >> shift, return_inverse=True)
+    w = None if block.weight is None else block.weight[inside]
+    n_rows = np.bincount(index, minlength=len(bins))
+    weight = np.bincount(index, w, len(bins)).astype(np.float64)
+    return Counts(bins, weight, n_rows)
+
+
+def _add_counts(one: Counts, other: Counts) -> Counts:
+    bins, index = np.unique(np.concatenate([one.bin, other.bin]), return_inverse=True)
+    weight = np.concatenate([one.weight, other.weight])
+    n_rows = np.concatenate([one.n_rows, other.n_rows])
+    return Counts(
+        bins,
+        np.bincount(index, weight, len(bins)).astype(np.float64),
+        np.bincount(index, n_rows, len(bins)).astype(np.intp),
+    )
+
+
+def _before(span: Integers, spans: Spans, weight: Floats) -> Floats:
+    """Weight of all rows before each entry; entries are in order, in their spans."""
+    through = np.cumsum(weight)
+    before = through - weight
+    starts = np.searchsorted(span, np.arange(len(spans.first)))
+    known = np.append(before, 0.0)[starts]  # the last for a span without an entry
+    return np.asarray(before - known[span] + spans.before[span])
+
+
+def _narrow(
+    counts: Counts, shift: int, spans: Spans, targets: Floats, ahead: int
+) -> tuple[Spans, int]:
+    """Keep the bins of the targets and those of the ``ahead`` rows after them."""
+    span, _ = spans.find(counts.bin << shift)
+    before = _before(span, spans, counts.weight)
+    start = np.maximum(0, np.searchsorted(before, targets, side="right") - 1)
+    through = np.cumsum(counts.n_rows)
+    end = np.searchsorted(through, through[start] + ahead)
+    end = np.minimum(end, len(through) - 1)
+    apart = np.append(True, start[1:] > np.maximum.accumulate(end)[:-1])
+    first = start[apart]
+    last = np.maximum.reduceat(end, np.flatnonzero(apart))
+    n_rows = int((through[last] - through[first] + counts.n_rows[first]).sum())
+    low, high = counts.bin[first] << shift, ((counts.bin[last] + 1) << shift) - 1
+    if last[-1] == len(through) - 1 and spans.last[-1] == LAST_KEY:
+        high[-1] = LAST_KEY
+    return Spans(low, high, before[first]), n_rows
+
+
+def _pick(place: Place, spans: Spans, block: Block) -> Candidates:
+    """Rows of the spans, each with its weight."""
+    position = _positions(place, block.X)
+    _, inside = spans.find(_keys(position))
+    w = np.ones(len(position)) if block.weight is None else block.weight
+    if inside.all():
+        return Candidates(Block(block.X, w), position)
+    return Candidates(Block(block.X[inside], w[inside]), position[inside])
+
+
+def _pick_distinct(place: Place, spans: Spans, block: Block) -> Candidates:
+    """Distinct rows of the spans: many rows may be copies of few, and travel."""
+    return _sort(_pick(place, spans, block))
+
+
+def _merge(most: int, one: Candidates, other: Candidates) -> Candidates:
+    """Put candidates together; in order, without copies, only where they are many."""
+    position = np.concatenate([one.position, other.position])
+    both = Candidates(stack(one.block, other.block), position)
+    return _sort(both) if len(position) > 2 * GATHERED * most else both
+
+
+def _sort(found: Candidates) -> Candidates:
+    (X, w), position = found
+    assert w is not None
+    if not len(X):
+        return found
+    order = np.argsort(position)  # ties are settled next, so any sort will do
+    order, is_new = settle_ties(X, position, order)
+    weight = np.add.reduceat(w[order], np.flatnonzero(is_new))
+    order = order[is_new]
+    return Candidates(Block(X[order], weight), position[order])
+
+
+def _take(
+    found: Candidates, spans: Spans, targets: Floats, run: int
+) -> NDArray[np.bool_] | None:
+    """Choose the rows of every run; None if they are not all among the candidates."""
+    weight = found.block.weight
+    assert weight is not None
+    span, _ = spans.find(_keys(found.position))
+    before = _before(span, spans, weight)
+    reached = np.searchsorted(before, targets, side="right") - 1
+    n_before = np.searchsorted(span, np.arange(len(spans.first) + 1))
+    taken = np.zeros(len(weight), dtype=bool)
+    free = 0
+    for start in np.unique(np.maximum(0, reached)):
+        first = max(int(start), free)
+        free = first + run
+        here = span[start]
+        if free > n_before[here + 1] and spans.last[here] != LAST_KEY:
+            return None
+        taken[first:free] = True
+    return taken
+
+
+def _weigh(block: Block, taken: NDArray[np.bool_], total: float, share: float) -> Block:
+    """Take rows; light ones get the weight of all light rows, and the mean is 1.
+
+    A row of twice the weight of a share is not light: some place is always on it.
+    """
+    assert block.weight is not None
+    X, w = block.X[taken], block.weight[taken]
+    if (w == w[0]).all():
+        return Block(X, None)
+    heavy = w >= 2.0 * share
+    weight = w.copy()
+    if not heavy.all():
+        weight[~heavy] *= (total - w[heavy].sum()) / w[~heavy].sum()
+    return Block(X, weight / weight.mean())

@@ -1,0 +1,118 @@
+r"""The level of a merge tree: which merges are made when nobody says.
+
+**On the field** no merge below :data:`LEAST_PROMINENCE` separates clusters, and none
+below one standard error, or two where widths were learned: the errors take the widths
+as given, and learned ones follow chance.
+
+**On the graph of rows** heights come from the distances of a few neighbours, and
+chance alone makes modes. How prominent it makes them was measured on uniform cubes:
+among n rows in D dimensions the largest prominence stays below
+
+.. math::
+
+    \tau = \Bigl(0.26 + \frac{2.15}{D} + 0.075 D\Bigr)
+    \Bigl(\frac{n}{n + 300}\Bigr)^{0.7}
+
+in about 19 of 20 draws. If no prominence reaches :math:`\tau` there is one cluster.
+Otherwise the level is the lower of two. One is :math:`1.15\,\tau`, which chance hardly
+ever reaches: what is above stands by itself. The other is the widest gap. Sort the
+prominences from the largest down, :math:`p_1 \ge p_2 \ge \dots`; the gap after the i-th
+counts :math:`\sqrt{i}\, \log \frac{1 + p_i}{1 + p_{i+1}}`, as i merges that stand out
+together are better evidence than one, and the level is that :math:`p_i \ge 0.5` with
+the largest.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from modeseek.rows.arrays import Bools, Floats
+from modeseek.tree.merge_tree import MergeTree
+
+#: On the field, merges below this, a density ratio of 1.35, separate no clusters ...
+LEAST_PROMINENCE = 0.3
+
+#: ... nor do those below this many of their standard errors, of given and of learned
+#: widths.
+LEAST_SIGNIFICANCE, LEAST_SIGNIFICANCE_LEARNED = 1.0, 2.0
+
+#: On the graph of rows, a prominence of so many times that of chance stands by itself.
+CERTAIN = 1.15
+
+#: On the graph of rows, prominences that a gap may end with.
+LEAST_GAP_END = 0.5
+
+
+def merges_on_field(tree: MergeTree, *, learned: bool) -> Bools:
+    """Merges to make in the tree of a field.
+
+    Parameters
+    ----------
+    tree : MergeTree
+    learned : bool
+        Whether the widths of the field were learned.
+
+    Returns
+    -------
+    ndarray of bool of shape (n_modes - 1,)
+    """
+    least = LEAST_SIGNIFICANCE_LEARNED if learned else LEAST_SIGNIFICANCE
+    doubtful = tree.prominence < least * tree.std_error
+    return (tree.prominence < LEAST_PROMINENCE) | doubtful
+
+
+def merges_on_rows(tree: MergeTree, n_rows: int, dimension: float) -> Bools:
+    """Merges to make in the tree of a graph of rows.
+
+    Parameters
+    ----------
+    tree : MergeTree
+    n_rows : int
+        Nodes of the graph.
+    dimension : float
+        Of what the rows fill.
+
+    Returns
+    -------
+    ndarray of bool of shape (n_modes - 1,)
+    """
+    chance = chance_prominence(n_rows, dimension)
+    if tree.prominence.max(initial=0.0) < chance:
+        return np.ones(len(tree.prominence), dtype=bool)
+    level = min(widest_gap(tree.prominence), CERTAIN * chance)
+    return np.asarray(tree.prominence < level)
+
+
+def chance_prominence(n_rows: int, dimension: float) -> float:
+    """Prominence that modes of chance stay below in 19 of 20 uniform draws.
+
+    Parameters
+    ----------
+    n_rows : int
+    dimension : float
+        At least 1.
+
+    Returns
+    -------
+    float
+    """
+    size = (n_rows / (n_rows + 300.0)) ** 0.7
+    return float((0.26 + 2.15 / dimension + 0.075 * dimension) * size)
+
+
+def widest_gap(prominence: Floats) -> float:
+    """Smallest prominence above the widest gap; infinite where there is none.
+
+    Parameters
+    ----------
+    prominence : ndarray of shape (m,)
+
+    Returns
+    -------
+    float
+    """
+    falling = np.sort(prominence)[::-1]
+    gap = -np.diff(np.log1p(falling), append=0.0)
+    worth = np.sqrt(1.0 + np.arange(len(gap))) * gap
+    worth = worth[falling >= LEAST_GAP_END]
+    return float(falling[np.argmax(worth)]) if worth.size else np.inf

@@ -1,0 +1,85 @@
+"""The merge tree laid out for drawing."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from modeseek.rows.arrays import Floats, Integers
+from modeseek.tree.merge_tree import MergeTree
+
+
+class Dendrogram(NamedTuple):
+    """A merge tree laid out for drawing: merges are brackets over the modes.
+
+    Height is prominence, so a horizontal line is a cut. Brackets are sorted from the
+    lowest up; bracket i stands for merge ``merge[i]`` of the tree.
+    """
+
+    x: Floats  # (k,) place of each mode, from 0
+    merge: Integers  # (k - 1,)
+    left: Floats  # (k - 1,) place of the two legs ...
+    right: Floats
+    left_foot: Floats  # (k - 1,) ... and where each of them starts
+    right_foot: Floats
+    height: Floats  # (k - 1,)
+
+    def middle(self) -> Floats:
+        """Place of each bracket's own leg upwards."""
+        return 0.5 * (self.left + self.right)
+
+
+def lay_out(tree: MergeTree) -> Dendrogram:
+    """Place the modes so that no two branches of the dendrogram cross.
+
+    A group's own merges are all of smaller prominence than the merge of the group, so
+    joining by rising prominence gives brackets that never go down.
+
+    Parameters
+    ----------
+    tree : MergeTree
+
+    Returns
+    -------
+    Dendrogram
+    """
+    k = len(tree.heights)
+    merge = np.argsort(tree.prominence, kind="stable")
+    bracket = np.arange(k)  # top bracket of each group's summit, k + i for bracket i
+    summit = np.arange(k)
+
+    def find(mode: int) -> int:
+        while summit[mode] != mode:
+            summit[mode] = summit[summit[mode]]
+            mode = int(summit[mode])
+        return mode
+
+    halves = np.empty((len(merge), 2), dtype=np.intp)
+    for i, m in enumerate(merge):
+        parent, child = find(int(tree.parent[m])), find(int(tree.child[m]))
+        halves[i] = bracket[parent], bracket[child]
+        summit[child] = parent
+        bracket[parent] = k + i
+    place, foot = np.empty(k + len(merge)), np.zeros(k + len(merge))
+    place[_leaves(halves, k)] = np.arange(k)
+    foot[k:] = tree.prominence[merge]
+    for i, (a, b) in enumerate(halves):
+        place[k + i] = 0.5 * (place[a] + place[b])
+    left, right = halves.T
+    return Dendrogram(
+        place[:k], merge, place[left], place[right], foot[left], foot[right], foot[k:]
+    )
+
+
+def _leaves(halves: Integers, k: int) -> Integers:
+    """Modes from left to right: those of a bracket's first half before its second."""
+    order: list[int] = []
+    waiting = [k + len(halves) - 1]
+    while waiting:
+        node = waiting.pop()
+        if node < k:
+            order.append(node)
+        else:
+            waiting.extend(int(half) for half in halves[node - k][::-1])
+    return np.array(order, dtype=np.intp)

@@ -1,0 +1,210 @@
+"""The merge tree: modes, the passes between them, and cuts of the hierarchy.
+
+Going down from the highest pass, each one joins two groups of modes, and the group
+with the lower summit loses its name; its *prominence* is the height of that summit
+above the pass: a log-density ratio.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modeseek.rows.arrays import Bools, Floats, Integers
+
+#: Passes whose heights differ by less may be one saddle, found twice.
+SAME_HEIGHT = 1e-6
+
+
+class MergeTree(NamedTuple):
+    """Merges of modes, by falling pass.
+
+    Merge i joins the group whose highest mode is ``child[i]`` to a group with a higher
+    one, and ``parent[i]`` is the mode of that group which lies across the pass. A mode
+    of little prominence thus goes to its neighbour, not to the highest mode that the
+    neighbour's group had by then. Any subset of merges is a partition of the modes,
+    and those below a prominence are a hierarchy.
+
+    Attributes
+    ----------
+    heights : ndarray of shape (n_modes,)
+        Log-density of each mode, up to one constant for all.
+    child, parent : ndarray of shape (n_modes - 1,)
+        Modes.
+    saddles : ndarray of shape (n_modes - 1, n_features)
+        Where the passes are.
+    passes : ndarray of shape (n_modes - 1,)
+        Their heights.
+    prominence : ndarray of shape (n_modes - 1,)
+        Height of the child above the pass.
+    std_error : ndarray of shape (n_modes - 1,)
+        Standard error of the prominence, for the given centres and widths; on the
+        graph of rows, of a difference of two heights.
+    """
+
+    heights: Floats
+    child: Integers
+    parent: Integers
+    saddles: Floats
+    passes: Floats
+    prominence: Floats
+    std_error: Floats
+
+    def cut(
+        self, prominence: float | None = None, n_clusters: int | None = None
+    ) -> Integers:
+        """Group of every mode when merges below a level are made.
+
+        Parameters
+        ----------
+        prominence : float, optional
+            Make every merge of a smaller prominence.
+        n_clusters : int, optional
+            Make the merges of smallest prominence until so many groups are left.
+
+        Returns
+        -------
+        ndarray of shape (n_modes,)
+            The highest mode of each one's group.
+        """
+        if (prominence is None) == (n_clusters is None):
+            raise ValueError("Give either prominence or n_clusters.")
+        if prominence is not None:
+            return self.merge(self.prominence < prominence)
+        if not 1 <= int(n_clusters or 0) <= len(self.heights):
+            raise ValueError(
+                f"n_clusters must be from 1 to {len(self.heights)}, the number of "
+                f"modes; got {n_clusters}."
+            )
+        made = np.zeros(len(self.child), dtype=bool)
+        order = np.argsort(self.prominence, kind="stable")
+        made[order[: len(self.heights) - int(n_clusters or 0)]] = True
+        return self.merge(made)
+
+    def merge(self, made: Bools) -> Integers:
+        """Group of every mode when the given merges are made."""
+        group = np.arange(len(self.heights))
+        group[self.child[made]] = self.parent[made]
+        while not np.array_equal(group[group], group):
+            group = group[group]
+        # The end of the way may be lower than others when merges are left out.
+        order = np.argsort(-self.heights, kind="stable")
+        ends, first = np.unique(group[order], return_index=True)
+        top = np.empty_like(group)
+        top[ends] = order[first]
+        return top[group]
+
+    def barriers(self) -> Floats:
+        """Height of each mode above the pass to each other one; 0 to itself.
+
+        Returns
+        -------
+        ndarray of shape (n_modes, n_modes)
+        """
+        n_modes = len(self.heights)
+        highest_pass = np.diag(self.heights)
+        group = np.arange(n_modes)
+        for child, parent, height in zip(
+            self.child, self.parent, self.passes, strict=True
+        ):
+            one = np.flatnonzero(group == group[child])
+            two = np.flatnonzero(group == group[parent])
+            highest_pass[np.ix_(one, two)] = height
+            highest_pass[np.ix_(two, one)] = height
+            group[one] = group[parent]
+        return np.maximum(self.heights[:, None] - highest_pass, 0.0)
+
+
+class Pass(NamedTuple):
+    """Candidate passes between pairs of modes."""
+
+    low: Integers  # (p,) the pair, low < high
+    high: Integers
+    height: Floats  # (p,)
+    point: Floats  # (p, d)
+    reach: Floats  # (p, d) from the point to the next one of its profile
+
+
+def best_of_pairs(passes: Pass) -> Pass:
+    """Highest candidate of every pair.
+
+    Parameters
+    ----------
+    passes : Pass
+
+    Returns
+    -------
+    Pass
+    """
+    order = np.lexsort((-passes.height, passes.high, passes.low))
+    low, high = passes.low[order], passes.high[order]
+    first = np.ones(len(order), dtype=bool)
+    first[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
+    best: list[Any] = [part[order[first]] for part in passes]
+    return Pass(*best)
+
+
+def _from_the_highest(height: Floats, apart: Floats | None) -> Integers:
+    order = np.argsort(-height, kind="stable")
+    if apart is None:
+        return order
+    lower = -np.diff(height[order]) > SAME_HEIGHT
+    level = np.empty(len(height), dtype=np.intp)
+    level[order] = np.cumsum(np.append(0, lower)) if len(order) else 0
+    return np.lexsort((apart, level))
+
+
+def merge_down(heights: Floats, passes: Pass, apart: Floats | None = None) -> MergeTree:
+    """Join groups of modes from the highest pass down; the higher summit stays.
+
+    Parameters
+    ----------
+    heights : ndarray of shape (k,)
+        Of the modes.
+    passes : Pass
+        The graph of modes that they span is in one piece.
+    apart : ndarray of shape (p,), optional
+        Distances of the pairs. The way between two modes may lead past a third and
+        over the same saddle: of passes of one height the nearest pair's is taken.
+
+    Returns
+    -------
+    MergeTree
+        With standard errors of zero.
+    """
+    summit = np.arange(len(heights))
+
+    def find(mode: int) -> int:
+        while summit[mode] != mode:
+            summit[mode] = summit[summit[mode]]
+            mode = int(summit[mode])
+        return mode
+
+    merges: list[tuple[int, int, int]] = []
+    for i in _from_the_highest(passes.height, apart):
+        one, two = int(passes.low[i]), int(passes.high[i])
+        a, b = find(one), find(two)
+        if a == b:
+            continue
+        if (heights[a], -a) > (heights[b], -b):
+            a, b, two = b, a, one
+        summit[a] = b
+        merges.append((a, two, int(i)))
+    table: NDArray[np.intp] = np.array(merges, dtype=np.intp).reshape(-1, 3)
+    child, which = table[:, 0], table[:, 2]
+    # A saddle cannot be above a summit but by rounding.
+    passes_height = np.minimum(passes.height[which], heights[child])
+    return MergeTree(
+        heights=heights,
+        child=child,
+        parent=table[:, 1],
+        saddles=passes.point[which],
+        passes=passes_height,
+        prominence=heights[child] - passes_height,
+        std_error=np.zeros(len(child)),
+    )
+
+
+MergeTree.__module__ = "modeseek.tree"  # model files name it so
