@@ -8,11 +8,11 @@ from modeseek.plot.drawing import (
     COLORS,
     MARKERS,
     SYMBOLS,
-    even_pace,
+    at_even_pace,
     name_features,
     principal_axes,
+    sample_each_group,
     telling_features,
-    thin,
     without_names,
 )
 from modeseek.tree import MergeTree
@@ -108,18 +108,18 @@ def test_long_chains_are_laid_out():
 
 
 def test_few_rows_are_not_thinned():
-    kept = thin(np.array([1, 0, 1]), 3, np.random.default_rng(0), least=1)
+    kept = sample_each_group(np.array([1, 0, 1]), 3, np.random.default_rng(0), least=1)
     np.testing.assert_array_equal(kept, [0, 1, 2])
 
 
 def test_thinning_keeps_some_of_every_group():
     rng = np.random.default_rng(0)
     group = np.r_[np.zeros(5000), np.ones(40), np.full(3, 4)].astype(int)
-    kept = thin(group[rng.permutation(len(group))], 200, rng, least=10)
+    kept = sample_each_group(group[rng.permutation(len(group))], 200, rng, least=10)
     assert len(kept) == 200
     assert (np.diff(kept) > 0).all()
     group = group[rng.permutation(len(group))]
-    kept = thin(group, 200, rng, least=10)
+    kept = sample_each_group(group, 200, rng, least=10)
     size = np.bincount(group[kept], minlength=5)
     assert size[4] == 3
     assert 10 <= size[1] <= 20
@@ -129,13 +129,13 @@ def test_thinning_keeps_some_of_every_group():
 def test_thinning_is_fair_beyond_what_groups_keep():
     rng = np.random.default_rng(0)
     group = np.repeat([0, 1], [60_000, 20_000])
-    size = np.bincount(group[thin(group, 8000, rng, least=10)])
+    size = np.bincount(group[sample_each_group(group, 8000, rng, least=10)])
     np.testing.assert_allclose(size / 8000, [0.75, 0.25], atol=0.02)
 
 
 def test_even_pace_on_a_straight_line():
     way = np.array([0.0, 0.7, 0.9, 1.0])[:, None, None] * [3.0, 4.0]
-    frames = even_pace(way, 6)
+    frames = at_even_pace(way, 6)
     np.testing.assert_allclose(
         frames[:, 0], np.linspace(0, 1, 6)[:, None] * [3.0, 4.0], atol=1e-12
     )
@@ -145,7 +145,7 @@ def test_even_pace_keeps_ends_and_rows_that_stay():
     rng = np.random.default_rng(0)
     paths = np.cumsum(rng.standard_normal((9, 4, 3)), axis=0)
     paths[:, 2] = paths[0, 2]
-    frames = even_pace(paths, 30)
+    frames = at_even_pace(paths, 30)
     np.testing.assert_array_equal(frames[[0, -1]], paths[[0, -1]])
     np.testing.assert_array_equal(frames[:, 2], np.tile(paths[0, 2], (30, 1)))
 

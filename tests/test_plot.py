@@ -193,6 +193,35 @@ def test_validation_says_when_the_winner_is_on_an_edge(rows):
     assert "chosen" in names
 
 
+def test_the_widest_default_width_is_no_edge():
+    X = np.random.default_rng(0).normal(size=(300, 2))  # all but Gaussian
+    display = ValidationDisplay.from_estimator(LogDensityGradient().fit(X))
+    assert display.winner[0] == display.bandwidth.argmax()
+    assert 0 < display.winner[1] < len(display.alpha) - 1
+    names = [line.get_label() for line in display.ax_.lines]
+    assert "chosen" in names
+
+
+@pytest.mark.filterwarnings("ignore:The chosen")
+def test_validation_of_multitask_marks_the_chosen_pair(rows):
+    estimator = LogDensityGradient(
+        bandwidth=[2.0, 1.5, 1.0],
+        coefficients="multitask",
+        alpha=[1e-4, 1e-2, 1.0],
+        gamma=[0.01, 1.0, 100.0],
+    ).fit(rows)
+    results = estimator.cv_results_
+    display = ValidationDisplay.from_estimator(estimator)
+    i, j = display.winner
+    np.testing.assert_array_equal(display.alpha, [1e-4, 1e-2, 1.0])
+    assert display.alpha[j] == estimator.alpha_
+    pair = (results["alpha"] == estimator.alpha_) & (
+        results["gamma"] == estimator.gamma_
+    )
+    assert display.loss[i, j] == results["mean_test_loss"][i, pair]
+    assert display.ax_.get_title() == f"gamma = {estimator.gamma_:.3g}"
+
+
 @pytest.mark.parametrize(
     "estimator",
     [

@@ -1,4 +1,4 @@
-"""Where pictures are drawn: axes, marks of clusters, legends; home of matplotlib."""
+"""Where plots are drawn: axes, markers of clusters, legends; home of matplotlib."""
 
 from __future__ import annotations
 
@@ -35,13 +35,21 @@ def pyplot() -> Any:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
-            "Pictures need matplotlib: pip install 'modeseek[plot]'."
+            "Plots need matplotlib: pip install 'modeseek[plot]'."
         ) from error
     return plt
 
 
 class Display:
-    """What displays share: they draw on axes, their own or given ones."""
+    """What displays share: they draw on axes, their own or given ones.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where the plot was drawn.
+    figure_ : matplotlib Figure
+        The figure of these axes.
+    """
 
     ax_: Axes
     figure_: Figure
@@ -52,7 +60,7 @@ class Display:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            A new figure if not given.
+            Where to draw; a new figure if not given.
 
         Returns
         -------
@@ -74,14 +82,14 @@ class Display:
 
 
 def shades(low: str, high: str) -> Colormap:
-    """Colours from one to another, both ends as given."""
+    """Colour map from one colour to another."""
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list(f"{low} to {high}", [low, high])
 
 
 def mark(cluster: int) -> dict[str, Any]:
-    """Colour and shape of a cluster."""
+    """Colour and marker of a cluster."""
     return {
         "color": COLORS[cluster % len(COLORS)],
         "marker": MARKERS[cluster % len(MARKERS)],
@@ -89,7 +97,7 @@ def mark(cluster: int) -> dict[str, Any]:
 
 
 def scatter(ax: Axes, points: Floats, labels: Integers, **style: Any) -> None:
-    """Draw rows in the marks of their clusters, with names for a legend."""
+    """Draw rows with the markers of their clusters, and names for a legend."""
     style = {"s": 18, "linewidth": 0.3, "edgecolor": "white", "alpha": 0.85, **style}
     for k in np.unique(labels):
         rows = labels == k

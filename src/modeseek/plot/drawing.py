@@ -1,4 +1,4 @@
-"""What the pictures and the web page share: marks, the dendrogram, thinned rows.
+"""What plots and web page share: markers, names, projections, selections of rows.
 
 No drawing happens here; nothing here needs a plotting library.
 """
@@ -27,8 +27,8 @@ COLORS = (
     "#D55E00",
 )
 
-#: Shapes, in matplotlib's and in plotly's names. Seven colours and eight shapes repeat
-#: together after 56 clusters only.
+#: Markers, in matplotlib's and in plotly's names. Seven colours and eight markers
+#: repeat together after 56 clusters only.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
 SYMBOLS = (
     "circle",
@@ -46,7 +46,7 @@ Estimator = TypeVar("Estimator", bound=BaseEstimator)
 
 
 def without_names(model: Estimator) -> Estimator:
-    """The same fitted model, to be asked about plain arrays without a warning."""
+    """Copy a fitted model so that plain arrays raise no warning of missing names."""
     nameless = copy(model)
     if hasattr(nameless, "feature_names_in_"):
         del nameless.feature_names_in_
@@ -56,7 +56,7 @@ def without_names(model: Estimator) -> Estimator:
 def name_features(
     model: BaseEstimator, d: int, names: Sequence[str] | None
 ) -> list[str]:
-    """Names of the features: as given, as in the fit, or numbers."""
+    """Names of the d features: as given, as in the fit, or numbers."""
     if names is None:
         names = getattr(model, "feature_names_in_", None)
     if names is None:
@@ -71,14 +71,14 @@ def name_features(
 class Components(NamedTuple):
     """Principal components of standardised rows."""
 
-    center: Floats  # (d,)
-    scale: Floats  # (d,) 1 for constant features
+    mean: Floats  # (d,)
+    deviation: Floats  # (d,) 1 for constant features
     axes: Floats  # (c, d)
     share: Floats  # (c,) of the variance
 
     def transform(self, X: Floats) -> Floats:
         """Components of rows, shape (m, c)."""
-        return np.asarray((X - self.center) / self.scale @ self.axes.T)
+        return np.asarray((X - self.mean) / self.deviation @ self.axes.T)
 
     def names(self) -> list[str]:
         """What to call them, with their share of the variance."""
@@ -95,19 +95,19 @@ def principal_axes(X: Floats, n_components: int) -> Components | None:
     ----------
     X : ndarray of shape (n, d)
     n_components : int
-        At most; there are no more than rows or features.
+        At most: there are no more than rows or features.
 
     Returns
     -------
     Components or None
     """
-    center, scale = X.mean(axis=0), X.std(axis=0)
-    scale[X.min(axis=0) == X.max(axis=0)] = 0.0  # but for rounding
-    if not scale.any():
+    mean, deviation = X.mean(axis=0), X.std(axis=0)
+    deviation[X.min(axis=0) == X.max(axis=0)] = 0.0  # but for rounding
+    if not deviation.any():
         return None
-    scale = np.where(scale > 0, scale, 1.0)
-    pca = PCA(min(n_components, *X.shape), random_state=0).fit((X - center) / scale)
-    return Components(center, scale, pca.components_, pca.explained_variance_ratio_)
+    deviation = np.where(deviation > 0, deviation, 1.0)
+    pca = PCA(min(n_components, *X.shape), random_state=0).fit((X - mean) / deviation)
+    return Components(mean, deviation, pca.components_, pca.explained_variance_ratio_)
 
 
 def telling_features(means: Floats, size: Floats, most: int) -> Integers:
@@ -116,37 +116,41 @@ def telling_features(means: Floats, size: Floats, most: int) -> Integers:
     Parameters
     ----------
     means : ndarray of shape (n_clusters, d)
-        Of standardised features.
+        Means of the standardised features in each cluster.
     size : ndarray of shape (n_clusters,)
-        Rows of the clusters.
+        Number of rows of each cluster.
     most : int
+        Features to choose at most.
 
     Returns
     -------
     ndarray of shape (at most ``most``,)
-        Rising numbers of features.
+        Features, by their column, in order.
     """
     between = size @ means**2
     return np.sort(np.argsort(-between, kind="stable")[:most])
 
 
-def thin(group: Integers, n: int, rng: np.random.Generator, least: int) -> Integers:
-    """Draw rows, some of every group; all of them if there are no more than n.
+def sample_each_group(
+    group: Integers, n: int, rng: np.random.Generator, least: int
+) -> Integers:
+    """Choose n rows at random, some of every group; all if there are no more than n.
 
     Parameters
     ----------
     group : ndarray of shape (n_rows,)
-        From 0, every number in use or not.
+        Group of each row, from 0; a group may be empty.
     n : int
-        Rows to draw.
+        Rows to choose.
     rng : Generator
+        Source of chance.
     least : int
-        Rows that each group keeps, if it has so many and ``n`` allows it.
+        Rows of each group that are chosen, if it has so many and ``n`` allows it.
 
     Returns
     -------
     ndarray of shape (at most n,)
-        Rising row numbers.
+        Numbers of rows, in order.
     """
     if len(group) <= n:
         return np.arange(len(group))
@@ -160,14 +164,15 @@ def thin(group: Integers, n: int, rng: np.random.Generator, least: int) -> Integ
     return np.sort(by_group[order[:n]])
 
 
-def even_pace(paths: Floats, n_frames: int) -> Floats:
+def at_even_pace(paths: Floats, n_frames: int) -> Floats:
     """Points along paths such that every row moves as far in each frame.
 
     Parameters
     ----------
     paths : ndarray of shape (n_steps + 1, m, d)
-        In coordinates in which lengths make sense.
+        Where m rows are after every step, in coordinates in which lengths make sense.
     n_frames : int
+        Frames of the animation.
 
     Returns
     -------
@@ -175,11 +180,11 @@ def even_pace(paths: Floats, n_frames: int) -> Floats:
         The first and the last are those of the paths.
     """
     lengths = np.linalg.norm(np.diff(paths, axis=0), axis=2)
-    way = np.concatenate([np.zeros((1, paths.shape[1])), np.cumsum(lengths, axis=0)])
+    gone = np.concatenate([np.zeros((1, paths.shape[1])), np.cumsum(lengths, axis=0)])
     frames = np.empty((n_frames, *paths.shape[1:]))
     for row in range(paths.shape[1]):
-        at = np.linspace(0.0, way[-1, row], n_frames)
+        at = np.linspace(0.0, gone[-1, row], n_frames)
         for j in range(paths.shape[2]):
-            frames[:, row, j] = np.interp(at, way[:, row], paths[:, row, j])
+            frames[:, row, j] = np.interp(at, gone[:, row], paths[:, row, j])
     frames[-1] = paths[-1]
     return frames

@@ -30,11 +30,11 @@ from modeseek.files import replacing
 from modeseek.plot.drawing import (
     COLORS,
     SYMBOLS,
-    even_pace,
+    at_even_pace,
     name_features,
     principal_axes,
+    sample_each_group,
     telling_features,
-    thin,
     without_names,
 )
 from modeseek.rows.arrays import Floats, Integers
@@ -181,10 +181,12 @@ def collect(
     """
     profile = _Profile(model, rows, modes)
     kept = profile.choose_features(model.mode_labels_)
-    shown = thin(modes, max_rows, rng, LEAST_SHOWN)
+    shown = sample_each_group(modes, max_rows, rng, LEAST_SHOWN)
     axes = _Axes(model, rows[shown].astype(np.float64), names, kept)
     climbers = np.sort(
-        shown[thin(modes[shown], axes.count_climbers(), rng, LEAST_CLIMBING)]
+        shown[
+            sample_each_group(modes[shown], axes.count_climbers(), rng, LEAST_CLIMBING)
+        ]
     )
     drawn = axes.place(rows[shown].astype(np.float64))
     climb = axes.place_climb(rows[climbers].astype(np.float64), modes[climbers])
@@ -314,7 +316,7 @@ class _Axes:
             # Rows stop within tol of their modes, or short of them after max_iter.
             ends = model.modes_[modes[part]][None]
             way = np.concatenate([model.paths(X[part]), ends])
-            parts.append(frame.leave(even_pace(frame.enter(way), FRAMES)))
+            parts.append(frame.leave(at_even_pace(frame.enter(way), FRAMES)))
         along = np.concatenate(parts, axis=1)
         return self.place(along.reshape(-1, d)).reshape(FRAMES, len(X), -1)
 

@@ -1,0 +1,141 @@
+"""A plot of clusters in every pair of a few features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from modeseek.cluster.mode_clustering import ModeClustering
+from modeseek.plot.canvas import MOST_LISTED, Axes, mark, scatter
+from modeseek.plot.drawing import telling_features
+from modeseek.plot.labelled_rows import LabelledRowsDisplay, is_feature
+from modeseek.rows.arrays import Floats, Integers
+
+#: Features that are shown unless told, and letters of a name beside them.
+MOST_PAIRED, NAME_LENGTH = 5, 18
+
+#: Outlines of histograms, for print in grey.
+LINES = ("-", "--", ":", "-.")
+
+
+class ClusterPairsDisplay(LabelledRowsDisplay):
+    """Clusters in every pair of a few features, and feature by feature.
+
+    Features that are not asked for are all, or the five that differ most between the
+    clusters. Use :meth:`from_estimator` to make one.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_shown)
+        Samples, in the features shown.
+    labels : ndarray of shape (n_rows,)
+        Clusters of the samples.
+    names : sequence of str
+        Names of the features shown.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes whose place the plot takes; hidden.
+    axes_ : ndarray of matplotlib Axes, shape (n_shown, n_shown)
+        Pairs below the diagonal, histograms on it; None above.
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> from modeseek import ModeClustering
+    >>> from modeseek.datasets import three_gaussians
+    >>> from modeseek.plot import ClusterPairsDisplay
+    >>> X, _ = three_gaussians(3).sample(500, random_state=0)
+    >>> display = ClusterPairsDisplay.from_estimator(ModeClustering().fit(X), X)
+    >>> display.axes_.shape
+    (3, 3)
+    """
+
+    MAX_ROWS = 1000
+    axes_: Any
+
+    def __init__(self, *, rows: Floats, labels: Integers, names: Sequence[str]) -> None:
+        self.rows = rows
+        self.labels = labels
+        self.names = names
+
+    @classmethod
+    def _of_rows(
+        cls,
+        model: ModeClustering,
+        rows: Floats,
+        labels: Integers,
+        features: Sequence[int] | None,
+        names: list[str],
+    ) -> Self:
+        d = rows.shape[1]
+        if features is None:
+            features = _most_telling(rows, labels)
+        if not len(features) or not all(is_feature(j, d) for j in features):
+            raise ValueError(
+                f"features must be numbers from 0 to {d - 1}; got {features!r}."
+            )
+        shown = [names[j] for j in features]
+        return cls(rows=rows[:, features], labels=labels, names=shown)
+
+    def _size(self) -> tuple[float, float]:
+        side = max(3.2, 1.7 * len(self.names))
+        return side, side
+
+    def _draw(self, ax: Axes) -> None:
+        n = len(self.names)
+        ax.set_axis_off()
+        place = ax.get_subplotspec()
+        grid = place.subgridspec(n, n, wspace=0.08, hspace=0.08)
+        self.axes_ = np.full((n, n), None, dtype=object)
+        for i in range(n):
+            for j in range(i + 1):
+                cell = ax.figure.add_subplot(grid[i, j])
+                self.axes_[i, j] = cell
+                self._draw_cell(cell, i, j)
+        handles, names = self.axes_[-1, 0].get_legend_handles_labels()
+        if 0 < len(handles) <= MOST_LISTED:
+            ax.legend(handles, names, frameon=False, loc="upper right", markerscale=1.8)
+
+    def _draw_cell(self, cell: Axes, i: int, j: int) -> None:
+        n = len(self.names)
+        cell.spines[["top", "right"]].set_visible(False)
+        cell.tick_params(labelsize="small")
+        if i == j:
+            edges = np.histogram_bin_edges(self.rows[:, i], bins=24)
+            for k in np.unique(self.labels):
+                values, color = self.rows[self.labels == k, i], mark(int(k))["color"]
+                line = {"linestyle": LINES[int(k) % len(LINES)], "linewidth": 1.2}
+                cell.hist(values, edges, histtype="stepfilled", color=color, alpha=0.3)
+                cell.hist(values, edges, histtype="step", color=color, **line)
+            cell.set_yticks([])
+            cell.spines["left"].set_visible(False)
+        else:
+            scatter(cell, self.rows[:, [j, i]], self.labels, s=10)
+        if i == n - 1:
+            cell.set_xlabel(_shortened(self.names[j]))
+        else:
+            cell.tick_params(labelbottom=False)
+        if j == 0 and i > 0:
+            cell.set_ylabel(_shortened(self.names[i]))
+        elif j > 0:
+            cell.tick_params(labelleft=False)
+
+
+def _shortened(name: str) -> str:
+    """A name that fits beside small axes."""
+    return name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 1]}…"
+
+
+def _most_telling(rows: Floats, labels: Integers) -> list[int]:
+    """The few features that differ most between clusters."""
+    deviation = rows.std(axis=0)
+    U = (rows - rows.mean(axis=0)) / np.where(deviation > 0, deviation, np.inf)
+    distinct, size = np.unique(labels, return_counts=True)
+    means = np.stack([U[labels == k].mean(axis=0) for k in distinct])
+    return [
+        int(j) for j in telling_features(means, size.astype(np.float64), MOST_PAIRED)
+    ]

@@ -1,0 +1,113 @@
+"""A plot of the relevance of the features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from modeseek.cluster.mode_clustering import ModeClustering
+from modeseek.gradient.base import GradientEstimator
+from modeseek.plot.canvas import Axes, Display
+from modeseek.plot.drawing import COLORS, name_features
+from modeseek.rows.arrays import Floats
+from modeseek.rows.validation import check_integer
+
+
+class FeatureRelevanceDisplay(Display):
+    """How much each feature has to say about the clusters, as bars.
+
+    Use :meth:`from_estimator` to make one; it is drawn on ``ax_`` of ``figure_``.
+
+    Parameters
+    ----------
+    relevance : ndarray of shape (n_features,)
+        Shares, not negative, that sum to 1.
+    names : sequence of str
+        Names of the features.
+    max_features : int
+        Bars drawn; the rest is summed up in one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from modeseek.plot import FeatureRelevanceDisplay
+    >>> display = FeatureRelevanceDisplay(
+    ...     relevance=np.array([0.1, 0.9]), names=["width", "length"]
+    ... ).plot()
+    >>> [text.get_text() for text in display.ax_.get_yticklabels()]
+    ['length', 'width']
+    """
+
+    def __init__(
+        self, *, relevance: Floats, names: Sequence[str], max_features: int = 20
+    ) -> None:
+        self.relevance = relevance
+        self.names = names
+        self.max_features = max_features
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: GradientEstimator | ModeClustering,
+        *,
+        feature_names: Sequence[str] | None = None,
+        max_features: int = 20,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the relevances of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : LogDensityGradient or ModeClustering
+            Fitted, with ``feature_relevance_``.
+        feature_names : sequence of str, optional
+            By default those that the estimator was fitted with.
+        max_features : int, default=20
+            Bars drawn; the rest is summed up in one.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure if not given.
+
+        Returns
+        -------
+        FeatureRelevanceDisplay
+        """
+        check_is_fitted(estimator)
+        check_integer("max_features", max_features, least=1)
+        relevance = getattr(estimator, "feature_relevance_", None)
+        if relevance is None:
+            raise ValueError(
+                f"This {type(estimator).__name__} has no feature_relevance_: only a "
+                "LogDensityGradient, or a ModeClustering over one, measures it."
+            )
+        names = name_features(estimator, len(relevance), feature_names)
+        display = cls(
+            relevance=np.asarray(relevance), names=names, max_features=max_features
+        )
+        return display.plot(ax=ax)
+
+    def _size(self) -> tuple[float, float]:
+        bars = min(len(self.names), self.max_features + 1)
+        return 6.4, 1.2 + 0.28 * bars
+
+    def _draw(self, ax: Axes) -> None:
+        order = np.argsort(-self.relevance, kind="stable")
+        drawn, rest = order[: self.max_features], order[self.max_features :]
+        names = [self.names[j] for j in drawn]
+        shares = self.relevance[drawn].tolist()
+        if len(rest):
+            names.append(f"{len(rest)} more")
+            shares.append(float(self.relevance[rest].sum()))
+        places = np.arange(len(names))
+        bars = ax.barh(places, shares, color=COLORS[0], height=0.7)
+        if len(rest):
+            bars[-1].set(facecolor="white", edgecolor=COLORS[0], hatch="///")
+        ax.bar_label(bars, [f"{share:.1%}" for share in shares], padding=3)
+        ax.set_yticks(places, names)
+        ax.invert_yaxis()
+        ax.margins(x=0.12)
+        ax.set_xticks([])  # the bars carry their numbers
+        ax.spines["bottom"].set_visible(False)
+        ax.set_title("share of relevance", fontsize="medium", loc="left")
