@@ -44,6 +44,7 @@ from sklearn.metrics import adjusted_rand_score
 from modeseek import KernelDensityGradient, image
 from modeseek.field.ascent import climb, fixed_point
 from modeseek.field.modes import assign_modes, find_modes
+from modeseek.gradient.base import field_of, frame_of
 from modeseek.rows.blocks import map_blocks
 
 #: Pixels that carry a kernel of the Gaussian mean shift.
@@ -70,7 +71,7 @@ def gaussian_mean_shift(picture: np.ndarray) -> np.ndarray:
     drawn = rng.choice(len(rows), min(MEAN_SHIFT_KERNELS, len(rows)), replace=False)
     grid = rows.reshape(*picture.shape[:2], -1)[::2, ::2]
     estimator.fit(rows[drawn])
-    field = estimator._field()
+    field = field_of(estimator)
 
     def arrive(Z: np.ndarray) -> np.ndarray:
         def block(some: slice) -> np.ndarray:
@@ -79,7 +80,7 @@ def gaussian_mean_shift(picture: np.ndarray) -> np.ndarray:
         return np.concatenate(list(map_blocks(block, len(Z), size=500)))
 
     # No ModeClustering: its merge tree over so many modes takes most of the time.
-    ends = arrive(estimator._frame().enter(grid.reshape(-1, grid.shape[-1])))
+    ends = arrive(frame_of(estimator).enter(grid.reshape(-1, grid.shape[-1])))
     labels = assign_modes(field, ends, find_modes(field, ends), arrive)
     whole = labels.reshape(grid.shape[:2]).repeat(2, axis=0).repeat(2, axis=1)
     return whole[: picture.shape[0], : picture.shape[1]]

@@ -8,6 +8,7 @@ import pytest
 
 from modeseek import LogDensityGradient
 from modeseek.datasets import three_gaussians
+from modeseek.gradient.base import frame_of
 from modeseek.gradient.extensions.penalties import PENALTIES
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "adding_a_penalty.md"
@@ -38,7 +39,7 @@ def test_its_penalty_minimises_what_it_says():
         ).fit(X)
         G, h = model.moments_.mean()
         theta = np.atleast_2d(model.coef_)
-        scale = (model._unit / 2.0) ** 2
+        scale = (frame_of(model).unit / 2.0) ** 2
         apart = theta - theta.mean(axis=1, keepdims=True)
         slope = np.einsum("tbc,tc->tb", G, theta) + h + 0.1 * scale * (theta + apart)
         np.testing.assert_allclose(slope, 0.0, atol=1e-9)

@@ -10,6 +10,7 @@ from modeseek.field.ascent import accelerated, climb, fixed_point
 from modeseek.field.basins import _fourth_derivatives, _third_derivative, certain_basins
 from modeseek.field.fields import KernelField, PotentialField, SeparateField, curvature
 from modeseek.field.modes import assign_modes, find_modes
+from modeseek.gradient.base import field_of, frame_of
 
 
 def random_field(seed, base=False):
@@ -160,7 +161,7 @@ ESTIMATORS = {
 def test_fast_rows_get_the_modes_of_the_plain_loop(data, estimator):
     rows = DATA[data]()
     model = ESTIMATORS[estimator]().fit(rows)
-    field, Z = model._field(), model._frame().enter(rows)
+    field, Z = field_of(model), frame_of(model).enter(rows)
 
     def plain(Z):
         return climb(field, Z, fixed_point(), tol=1e-4, max_iter=20_000).points

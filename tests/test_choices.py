@@ -10,6 +10,7 @@ from sklearn.base import clone
 from modeseek import LogDensityGradient, ModeClustering
 from modeseek.datasets import three_gaussians
 from modeseek.field.fields import CommonField, PotentialField, SeparateField, gradient
+from modeseek.gradient.base import field_of, frame_of
 from modeseek.gradient.extensions.choices import make_choice
 from modeseek.gradient.extensions.losses import LOSSES, Rule, loss_sums
 from modeseek.gradient.extensions.penalties import (
@@ -88,7 +89,7 @@ def test_everything_is_finite(fitted, name):
 def frame_problem(model, **more):
     """The problem that a model was fitted to, in its frame, with all centres drawn."""
     drawn = LogDensityGradient(30).fit(X).centers_
-    frame = model._frame()
+    frame = frame_of(model)
     Z = frame.enter(X)
     problem = Problem(
         enter=lambda part: Z[part],
@@ -100,7 +101,7 @@ def frame_problem(model, **more):
         **more,
     )
     theta = np.zeros((len(np.atleast_2d(model.coef_)), 30))
-    theta[:, model.kept_] = model._field().theta
+    theta[:, model.kept_] = field_of(model).theta
     return problem, theta
 
 
@@ -111,7 +112,9 @@ def test_the_training_loss_is_below_that_of_zero_coefficients(fitted, name):
     if model._curved is None:
         value = quadratic_loss(*model.moments_.mean(), theta[:, :, None])[0]
         assert value < 0.0
-        assert value == pytest.approx(-model.score(X) * model._unit**2, rel=1e-8)
+        assert value == pytest.approx(
+            -model.score(X) * frame_of(model).unit ** 2, rel=1e-8
+        )
     else:
         rule = model._curved.rule
         value = loss_sums(problem, rule, theta, second=False).value.sum()
@@ -134,7 +137,7 @@ FOLD = np.arange(len(X)) % 3
 LAMS = np.array([1e-3, 0.03])
 
 
-def field_of(problem, widths, theta):
+def make_field(problem, widths, theta):
     if problem.shared:
         return PotentialField(problem.centers, widths, theta[0], problem.base)
     kind = CommonField if problem.common else SeparateField
@@ -149,7 +152,7 @@ def test_hold_out_losses_by_moments_are_those_by_rows(fitted, name):
     choice = make_choice(**{**words, **CHOICES[name]})
     lams = np.column_stack([LAMS, [0.1, 1.0]]) if choice.multitask else LAMS
     problem, _ = frame_problem(model, fold=FOLD, n_folds=3)
-    widths = model._field().widths
+    widths = field_of(model).widths
     scales = task_scales(widths, problem.shared, problem.common)
     scores = search(problem, widths[None], lams, choice.penalty)
     moments = compute_moments(problem, widths, np.ones(1))
@@ -159,7 +162,7 @@ def test_hold_out_losses_by_moments_are_those_by_rows(fitted, name):
         with one_blas_thread():  # as in the search: some penalties iterate
             theta = choice.penalty(*train, scales, lams)
         for a in range(len(lams)):
-            field = field_of(problem, widths, theta[:, :, a])
+            field = make_field(problem, widths, theta[:, :, a])
             g = gradient(field, field.evaluate(judges))
             by_rows = (g**2).sum(axis=1) + 2 * field.divergence(judges)
             loss = scores.fold_loss[0, a, k]

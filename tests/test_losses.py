@@ -6,6 +6,7 @@ from scipy.optimize import minimize
 
 from modeseek import LogDensityGradient, ModeClustering
 from modeseek.datasets import three_gaussians
+from modeseek.gradient.base import field_of, frame_of
 from modeseek.gradient.extensions.losses import (
     BEND,
     LOSSES,
@@ -253,7 +254,7 @@ def test_the_error_of_a_bregman_model_matches_a_bootstrap(kind):
     ).fit(X)
     tree, fitted = model.merge_tree_, model.estimator_
     assert len(tree.child) >= 1
-    frame, curved = fitted._frame(), fitted._curved
+    frame, curved = frame_of(fitted), fitted._curved
     ends = frame.enter(model.modes_[tree.child]), frame.enter(tree.saddles)
     C, ours = frame.enter(fitted.centers_), frame.enter(X)
 
@@ -266,9 +267,9 @@ def test_the_error_of_a_bregman_model_matches_a_bootstrap(kind):
             weight=weight,
             **KINDS[kind],
         )
-        start = np.atleast_2d(fitted._field().theta)
+        start = np.atleast_2d(field_of(fitted).theta)
         theta = minimize_loss(problem, curved.rule, 0.01, start).theta
-        field = fitted._field()._replace(theta=theta[0] if kind == "shared" else theta)
+        field = field_of(fitted)._replace(theta=theta[0] if kind == "shared" else theta)
         t = (np.arange(100) + 0.5) / 100
         total = 0.0
         for along in t:

@@ -6,6 +6,7 @@ from scipy.optimize import minimize
 
 from modeseek import LogDensityGradient
 from modeseek.datasets import three_gaussians
+from modeseek.gradient.base import enter_frame, field_of
 from modeseek.gradient.extensions.multitask import (
     SMOOTHING,
     center_path,
@@ -244,6 +245,6 @@ def test_dropped_centres_leave_the_model():
     assert 0 < n < 40
     assert model.coef_.shape == (3, n)
     assert model.kept_.shape == (n,)
-    assert model._field().evaluate(model._enter(X)).pull.shape == X.shape
+    assert field_of(model).evaluate(enter_frame(model, X)).pull.shape == X.shape
     drawn = LogDensityGradient(40, bandwidth=2.0, alpha=1e-2).fit(X).centers_
     np.testing.assert_array_equal(model.centers_, drawn[model.kept_])

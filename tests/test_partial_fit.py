@@ -5,6 +5,7 @@ import pytest
 
 from modeseek import LogDensityGradient
 from modeseek.datasets import three_gaussians
+from modeseek.gradient.base import frame_of
 from modeseek.gradient.extensions.penalties import solve
 from modeseek.gradient.moments import Problem, compute_moments, task_scales
 from modeseek.gradient.settings import read_choice
@@ -37,7 +38,7 @@ def test_moments_are_those_of_one_pass_over_all_rows(kind, weight):
     model = in_parts(weight, **KINDS[kind])
     w = None if weight is None else weight[FIRST]
     first = LogDensityGradient(**KINDS[kind]).fit(X[FIRST], sample_weight=w)
-    frame = first._frame()
+    frame = frame_of(first)
     problem = Problem(
         enter=lambda rows: frame.enter(X[rows]),
         n_rows=len(X),

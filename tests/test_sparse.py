@@ -7,6 +7,7 @@ from scipy.optimize import minimize
 from modeseek import LogDensityGradient, ModeClustering
 from modeseek.datasets import three_gaussians
 from modeseek.field.fields import PotentialField
+from modeseek.gradient.base import field_of, frame_of
 from modeseek.gradient.extensions.penalties import (
     LEAST_RIDGE,
     PENALTIES,
@@ -31,7 +32,7 @@ def fitted_moments(options, bandwidth):
     """Mean moments and scales of a model on real rows, in its frame."""
     model = LogDensityGradient(bandwidth=bandwidth, alpha=1e-3, **options).fit(X)
     common = options.get("basis") == "common"
-    scales = task_scales(model._field().widths, "coefficients" not in options, common)
+    scales = task_scales(field_of(model).widths, "coefficients" not in options, common)
     return model.moments_, scales
 
 
@@ -166,14 +167,14 @@ def test_centres_without_a_coefficient_are_dropped_from_the_model():
     np.testing.assert_array_equal(sparse.centers_, dense.centers_[sparse.kept_])
     full = np.zeros(60)
     full[sparse.kept_] = sparse.coef_
-    unit = sparse._unit
+    unit = frame_of(sparse).unit
     field = PotentialField(
-        sparse._frame().enter(dense.centers_),
+        frame_of(sparse).enter(dense.centers_),
         sparse.bandwidth_ / unit,
         full,
         np.zeros(2),
     )
-    value = field.evaluate(sparse._frame().enter(X)).value
+    value = field.evaluate(frame_of(sparse).enter(X)).value
     np.testing.assert_allclose(sparse.log_density(X), value, rtol=1e-10)
 
 
@@ -229,7 +230,7 @@ def test_with_positive_coefficients_the_fixed_point_is_a_weighted_mean_shift(est
     D = ((points[:, None] - model.centers_) ** 2).sum(axis=2)
     weight = model.coef_ * np.exp(-0.5 * D / model.bandwidth_[0] ** 2)
     mean = weight @ model.centers_ / weight.sum(axis=1, keepdims=True)
-    frame, field = model._frame(), model._field()
+    frame, field = frame_of(model), field_of(model)
     Z = frame.enter(points)
     step = field.evaluate(Z).fixed_point_step()
     np.testing.assert_allclose(frame.leave(Z + step), mean, rtol=1e-8, atol=1e-8)
@@ -241,7 +242,7 @@ def test_with_positive_coefficients_the_fixed_point_is_a_weighted_mean_shift(est
 
 def test_with_mixed_signs_full_steps_may_descend():
     model = LogDensityGradient(bandwidth=3.0, alpha=1e-6).fit(X)
-    frame, field = model._frame(), model._field()
+    frame, field = frame_of(model), field_of(model)
     points = np.random.default_rng(0).uniform(-6, 6, (500, 2))
     Z = frame.enter(points)
     here = field.evaluate(Z)

@@ -8,6 +8,7 @@ from sklearn.datasets import make_blobs
 
 from modeseek import LogDensityGradient
 from modeseek.datasets import three_gaussians
+from modeseek.gradient.base import frame_of
 from modeseek.gradient.moments import Problem
 from modeseek.gradient.selection import search_default
 from modeseek.gradient.settings import ALPHAS
@@ -193,7 +194,7 @@ def test_the_width_chosen_by_some_rows_is_that_chosen_by_all(name, monkeypatch):
     X = SETS[name](60_000)
     model = LogDensityGradient(50).fit(X)
     assert model.moments_.weight == len(X)
-    frame = model._frame()
+    frame = frame_of(model)
     Z = frame.enter(X)
     fold = np.random.default_rng(0).integers(0, 5, len(X))
     fold[np.isin(Z[:, 0], model._drawn[:, 0])] = 5  # centres never judge

@@ -24,7 +24,7 @@ from modeseek.field.basins import Basins, certain_basins
 from modeseek.field.fields import Field
 from modeseek.field.memberships import distance_beyond, drops, soft_memberships
 from modeseek.field.modes import assign_modes
-from modeseek.gradient.base import GradientEstimator
+from modeseek.gradient.base import GradientEstimator, enter_frame, field_of, frame_of
 from modeseek.graph.row_graph import (
     RowGraph,
     nearest_modes,
@@ -155,7 +155,7 @@ class Answers:
         if self._graph is not None:
             node_labels = self.mode_labels_[self._graph.mode]
             return row_memberships(self._graph, Z, node_labels, barrier, self.n_jobs)
-        field, barrier = self.estimator_._field(), barrier[modes]
+        field, barrier = field_of(self.estimator_), barrier[modes]
         labels = self.mode_labels_[modes]
         tops = self._modes[self._tops]
 
@@ -188,7 +188,7 @@ class Answers:
             height = row_heights(self._graph, Z, self.n_jobs)
             down = np.maximum(self.merge_tree_.heights[modes] - height, 0.0)
             return np.asarray(-np.expm1(-down))
-        field = self.estimator_._field()
+        field = field_of(self.estimator_)
         size = chunk_slices(len(Z), len(field.centers))[0].stop
 
         def kernel(part: slice) -> Floats:
@@ -215,12 +215,12 @@ class Answers:
         check_is_fitted(self)
         check_in_memory(X, "paths are for some of them: give those as an array.")
         rows = check_rows(self, X, reset=False)
-        Z = self.estimator_._enter(rows)
+        Z = enter_frame(self.estimator_, rows)
         if self._graph is not None:
             steps = row_paths(self._graph, Z, self.n_jobs)
-            steps = [self.estimator_._frame().leave(step) for step in steps]
+            steps = [frame_of(self.estimator_).leave(step) for step in steps]
             return np.stack([np.array(rows, dtype=np.float64), *steps[1:]])
-        field, frame = self.estimator_._field(), self.estimator_._frame()
+        field, frame = field_of(self.estimator_), frame_of(self.estimator_)
         here = np.asarray(rows, dtype=np.float64)
         points = []
         for estimator in self._blurred:
@@ -245,12 +245,12 @@ class Answers:
     def _ask(self, X: Any, ask: Any) -> Any:
         """Ask a method about rows; on Dask, when the answers are needed."""
         check_is_fitted(self)
-        frame = self.estimator_._frame()
+        frame = frame_of(self.estimator_)
         bare = partial(ask, self._without_rows())
         return ask_rows(self, X, bare, frame, self.modes_[:1])
 
     def _ask_source(self, source: Rows, ask: Any) -> Any:
-        frame = self.estimator_._frame()
+        frame = frame_of(self.estimator_)
         bare = partial(ask, self._without_rows())
         return ask_source(source, bare, frame, self.modes_[:1])
 
@@ -263,10 +263,10 @@ class Answers:
 
     def _arrive(self, rows: NDArray[np.floating]) -> tuple[Floats, Integers]:
         """Rows in the frame and the modes they reach."""
-        Z = self.estimator_._enter(rows)
+        Z = enter_frame(self.estimator_, rows)
         if self._graph is not None:
             return Z, nearest_modes(self._graph, Z, self.n_jobs)
-        field = self.estimator_._field()
+        field = field_of(self.estimator_)
         # Basins cost about as much as climbing from the modes.
         worthwhile = len(rows) > 4 * len(self._modes)
         basins = certain_basins(field, self._modes) if worthwhile else None
@@ -281,7 +281,9 @@ class Answers:
         if self.ascent_ == "gradient":
             if is_word(self.step_size, "auto"):
                 return gradient_ascent(largest_step_size(field))
-            return gradient_ascent(float(self.step_size) / self.estimator_._unit**2)
+            return gradient_ascent(
+                float(self.step_size) / frame_of(self.estimator_).unit ** 2
+            )
         return quasi_newton() if self.ascent_ == "quasi_newton" else accelerated()
 
     def _climb(self, Z: Floats, field: Field, basins: Basins | None = None) -> Climb:
@@ -323,7 +325,7 @@ class Answers:
         X = np.asarray(rows, dtype=np.float64)
         for estimator in self._blurred:
             X = blurring_step(estimator, X)
-        return self.estimator_._frame().enter(X)
+        return frame_of(self.estimator_).enter(X)
 
     def _number(self, group: Integers) -> tuple[Integers, Integers]:
         """Number groups of modes by their weight; the top mode of each number."""

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from modeseek.field.ascent import climb, fixed_point
-from modeseek.gradient.base import GradientEstimator
+from modeseek.gradient.base import GradientEstimator, field_of, frame_of
 from modeseek.gradient.least_squares import LogDensityGradient
 from modeseek.rows.arrays import Floats
+from modeseek.rows.blocks import map_rows
 
 #: Blurring stops when rows move less than this on average (in widths), or after so
 #: many rounds; what is left is climbed on the field of the rows as they were.
@@ -79,9 +80,10 @@ def blurring_step(estimator: GradientEstimator, X: Floats) -> Floats:
     -------
     ndarray of shape (n, d)
     """
-    frame, field = estimator._frame(), estimator._field()
+    frame, field = frame_of(estimator), field_of(estimator)
 
     def step(Z: Floats) -> Floats:
         return climb(field, Z, fixed_point(), tol=0.0, max_iter=1).points
 
-    return frame.leave(estimator._over_rows(frame.enter(X), len(field.centers), step))
+    Z, columns = frame.enter(X), len(field.centers)
+    return frame.leave(map_rows(step, Z, columns, estimator.n_jobs))

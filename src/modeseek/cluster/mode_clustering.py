@@ -16,13 +16,18 @@ from modeseek.field.ascent import Climb
 from modeseek.field.fields import Field
 from modeseek.field.modes import find_modes
 from modeseek.field.saddles import build_tree
-from modeseek.gradient.base import GradientEstimator
-from modeseek.gradient.least_squares import LogDensityGradient
+from modeseek.gradient.base import GradientEstimator, field_of, frame_of, influence_of
+from modeseek.gradient.least_squares import (
+    LogDensityGradient,
+    fit_to_subsample,
+    fit_unless_gaussian,
+)
 from modeseek.gradient.model import GAUSSIAN_SHARE
 from modeseek.gradient.settings import needs_all_rows
 from modeseek.gradient.uncertainty import standard_errors
 from modeseek.graph.row_graph import MOST_NODES, build_graph, steps_up
 from modeseek.rows.arrays import Bools, Floats, Integers
+from modeseek.rows.blocks import map_rows
 from modeseek.rows.containers import Rows, look_up, open_rows
 from modeseek.rows.ranking import Sample, draw_centers, generator
 from modeseek.rows.rounding import Rounding, grain_of, warn_of_rounding
@@ -240,7 +245,7 @@ class ModeClustering(Answers, ClusterMixin, BaseEstimator):
             whole = needs_all_rows(estimator, source)
             known = survey(source, whole=whole, n_jobs=jobs)
             if not self._scout(estimator, known):
-                estimator._fit(known)
+                fit_to_subsample(estimator, known)
             self.estimator_ = estimator
             return known
         if not isinstance(source, ArrayRows):
@@ -260,7 +265,7 @@ class ModeClustering(Answers, ClusterMixin, BaseEstimator):
             or len(known.sample.ranking.first) <= SCOUTS
         ):
             return False
-        return estimator._scout(few_of(known, SCOUTS, self.n_jobs))
+        return fit_unless_gaussian(estimator, few_of(known, SCOUTS, self.n_jobs))
 
     def _choose_ascent(self) -> str:
         """What ``ascent="auto"`` means for the fitted estimator."""
@@ -305,7 +310,7 @@ class ModeClustering(Answers, ClusterMixin, BaseEstimator):
             drawn = draw_centers(ranking, n_nodes, generator(self.random_state))
         count = np.bincount(ranking.rank, weights=sample.weight).astype(np.float64)
         copies = count[ranking.rank[drawn]]
-        frame = self.estimator_._frame()
+        frame = frame_of(self.estimator_)
         nodes = frame.enter(sample.X[drawn])
         grain = grain_of(self._rounding.step / frame.unit)
         self._graph, tree = build_graph(nodes, copies, grain, self.n_jobs)
@@ -323,7 +328,7 @@ class ModeClustering(Answers, ClusterMixin, BaseEstimator):
         counts = np.ones(len(sample.X)) if sample.weight is None else sample.weight
         if self.ascent_ == "blurring":
             self._blurred = blur(self.estimator_, sample.X, sample.weight)
-        frame, field = self.estimator_._frame(), self.estimator_._field()
+        frame, field = frame_of(self.estimator_), field_of(self.estimator_)
         arrived = self._climb(self._enter_blurred(sample.X), field)
         modes = find_modes(field, arrived.points)
         if not len(modes):
@@ -333,8 +338,8 @@ class ModeClustering(Answers, ClusterMixin, BaseEstimator):
         reached = self._store_modes(field, modes, reached, counts)
         start = frame.enter(sample.X)
         self._grow_tree(known, start, reached)
-        nearest = self.estimator_._over_rows(
-            start, len(field.centers), lambda Z: field.evaluate(Z).nearest
+        nearest = map_rows(
+            lambda Z: field.evaluate(Z).nearest, start, len(field.centers), self.n_jobs
         )
         self._reach = float(nearest.max())
         return reached
@@ -419,7 +424,7 @@ class ModeClustering(Answers, ClusterMixin, BaseEstimator):
         order = order[weight[order] > 0]
         self._modes = modes[order]
         self._mode_weight = weight[order]
-        self.modes_ = self.estimator_._frame().leave(self._modes)
+        self.modes_ = frame_of(self.estimator_).leave(self._modes)
         number = np.empty(len(modes), dtype=np.intp)
         number[order] = np.arange(len(order))
         return number[mode_of_row]
@@ -429,12 +434,12 @@ class ModeClustering(Answers, ClusterMixin, BaseEstimator):
         sample = known.sample
         n_drawn = min(TREE_ROWS, len(sample.ranking.first))
         drawn = draw_centers(sample.ranking, n_drawn, generator(self.random_state))
-        field = self.estimator_._field()
+        field = field_of(self.estimator_)
         tree = build_tree(field, self._modes, Z[drawn], mode_of_row[drawn])
         if len(tree.child):
             tops, columns = self._modes[tree.child], len(field.centers)
             errors = standard_errors(
-                self.estimator_._influence(tops, tree.saddles),
+                influence_of(self.estimator_, tops, tree.saddles),
                 Z,
                 sample.weight,
                 len(tops),
@@ -445,7 +450,7 @@ class ModeClustering(Answers, ClusterMixin, BaseEstimator):
             taken = len(Z) if sample.weight is None else sample.weight.sum()
             errors *= np.sqrt(taken / known.summary.weight)
             tree = tree._replace(std_error=errors)
-        saddles = self.estimator_._frame().leave(tree.saddles)
+        saddles = frame_of(self.estimator_).leave(tree.saddles)
         self.merge_tree_ = tree._replace(saddles=saddles)
 
     def _store_level(self) -> None:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from modeseek.field.fields import Field, gradient
 from modeseek.gradient.uncertainty import Influence
 from modeseek.rows.arrays import Floats
-from modeseek.rows.blocks import in_chunks, map_blocks
+from modeseek.rows.blocks import in_chunks, map_rows
 from modeseek.rows.containers import ask_rows, open_rows
 from modeseek.rows.coordinates import Frame
 from modeseek.rows.source import Block
@@ -24,6 +24,8 @@ class GradientEstimator(BaseEstimator):
     """What the gradient estimators share: a frame, a field, and asking them.
 
     A subclass fits ``_origin``, ``_unit`` and the arrays that ``_field`` is made of.
+    Other folders ask :func:`frame_of`, :func:`field_of`, :func:`influence_of` and
+    :func:`enter_frame`.
     """
 
     n_jobs: int | None
@@ -32,36 +34,20 @@ class GradientEstimator(BaseEstimator):
     _unit: float | Floats
     feature_relevance_: Floats  # of those that measure it
 
-    def _frame(self) -> Frame:
-        return Frame(self._origin, self._unit)
-
     def _field(self) -> Field:
         raise NotImplementedError
 
     def _influence(self, tops: Floats, bottoms: Floats) -> Influence:
         raise NotImplementedError
 
-    def _enter(self, rows: NDArray[np.floating]) -> Floats:
-        """Take checked rows into the frame."""
-        check_within_reach(self._frame(), rows)
-        return self._frame().enter(rows)
-
     def _ask(self, X: Any, ask: Callable[[Floats], Floats]) -> Floats:
         """Ask about rows in the frame; on Dask, when the answers are needed."""
         check_is_fitted(self)
-        frame, example = self._frame(), self.centers_[:1]
+        frame, example = frame_of(self), self.centers_[:1]
         answers: Floats = ask_rows(
-            self, X, lambda rows: ask(self._enter(rows)), frame, example
+            self, X, lambda rows: ask(enter_frame(self, rows)), frame, example
         )
         return answers
-
-    def _over_rows(self, Z: Floats, columns: int, ask: Any) -> Floats:
-        """Ask the field about rows in chunks of cache size, on the thread pool."""
-
-        def kernel(rows: slice) -> Floats:
-            return in_chunks(ask, Z[rows], columns)
-
-        return np.concatenate(list(map_blocks(kernel, len(Z), n_jobs=self.n_jobs)))
 
     def gradient(self, X: ArrayLike) -> Floats:
         """Gradient of the log-density at every row.
@@ -77,8 +63,11 @@ class GradientEstimator(BaseEstimator):
 
         def ask(Z: Floats) -> Floats:
             field = self._field()
-            g = self._over_rows(
-                Z, len(field.centers), lambda A: gradient(field, field.evaluate(A))
+            g = map_rows(
+                lambda A: gradient(field, field.evaluate(A)),
+                Z,
+                len(field.centers),
+                self.n_jobs,
             )
             return np.asarray(g / self._unit)
 
@@ -103,7 +92,7 @@ class GradientEstimator(BaseEstimator):
             field = self._field()
             columns = len(field.centers) * Z.shape[1]
             unit = np.broadcast_to(self._unit, Z.shape[1:])
-            J = self._over_rows(Z, columns, field.jacobian)
+            J = map_rows(field.jacobian, Z, columns, self.n_jobs)
             return np.asarray(J / unit / unit[:, None])
 
         return self._ask(X, ask)
@@ -138,10 +127,79 @@ class GradientEstimator(BaseEstimator):
             return np.asarray(g**2 @ relative + 2.0 * field.divergence(A, relative))
 
         def kernel(block: Block) -> Floats:
-            Z = self._enter(block.X)
+            Z = enter_frame(self, block.X)
             w = np.ones(len(Z)) if block.weight is None else block.weight
             return np.array([w @ in_chunks(loss, Z, len(field.centers)), w.sum()])
 
         with source.session():
             total, weight = source.reduce(kernel, np.add)
         return float(-total / weight / smallest / smallest)
+
+
+def frame_of(estimator: GradientEstimator) -> Frame:
+    """Shift and scale between the data and the coordinates of a fitted estimator.
+
+    Parameters
+    ----------
+    estimator : GradientEstimator
+        Fitted.
+
+    Returns
+    -------
+    Frame
+    """
+    return Frame(estimator._origin, estimator._unit)
+
+
+def enter_frame(estimator: GradientEstimator, rows: NDArray[np.floating]) -> Floats:
+    """Take rows into the frame of a fitted estimator; refuse those too far away.
+
+    Parameters
+    ----------
+    estimator : GradientEstimator
+        Fitted.
+    rows : ndarray of shape (n, d)
+        In the data's coordinates, finite numbers.
+
+    Returns
+    -------
+    ndarray of shape (n, d)
+    """
+    frame = frame_of(estimator)
+    check_within_reach(frame, rows)
+    return frame.enter(rows)
+
+
+def field_of(estimator: GradientEstimator) -> Field:
+    """The fitted gradient as a field that points of the frame can climb.
+
+    Parameters
+    ----------
+    estimator : GradientEstimator
+        Fitted.
+
+    Returns
+    -------
+    Field
+    """
+    return estimator._field()
+
+
+def influence_of(
+    estimator: GradientEstimator, tops: Floats, bottoms: Floats
+) -> Influence:
+    """How much each row of the data moves differences of log-density.
+
+    Parameters
+    ----------
+    estimator : GradientEstimator
+        Fitted.
+    tops, bottoms : ndarray of shape (r, d)
+        Points in the frame; the differences are those of a top and its bottom.
+
+    Returns
+    -------
+    callable
+        Takes rows of the frame (m, d), gives their influence (m, r).
+    """
+    return estimator._influence(tops, bottoms)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from modeseek.field.basis import gaussians, squared_distances
-from modeseek.field.fields import KernelField
-from modeseek.gradient.base import GradientEstimator
+from modeseek.field.fields import KernelField, potential
+from modeseek.gradient.base import GradientEstimator, frame_of
 from modeseek.gradient.uncertainty import Influence, kernel_influence
 from modeseek.rows.arrays import Floats, Integers
-from modeseek.rows.blocks import chunk_slices, map_blocks
+from modeseek.rows.blocks import chunk_slices, map_blocks, map_rows
 from modeseek.rows.containers import check_in_memory
 from modeseek.rows.coordinates import frame_from_centers, typical_distance
 from modeseek.rows.ranking import (
@@ -181,7 +182,7 @@ class KernelDensityGradient(GradientEstimator):
         return widths[np.argsort(-widths[:, 0], kind="stable")]
 
     def _field(self) -> KernelField:
-        frame = self._frame()
+        frame = frame_of(self)
         return KernelField(
             frame.enter(self.centers_), self.bandwidth_ / frame.unit, np.log(self.coef_)
         )
@@ -203,7 +204,7 @@ class KernelDensityGradient(GradientEstimator):
 
         def ask(Z: Floats) -> Floats:
             field, columns = self._field(), len(self.centers_)
-            value = self._over_rows(Z, columns, lambda A: field.evaluate(A).value)
+            value = map_rows(partial(potential, field), Z, columns, self.n_jobs)
             widths = self.bandwidth_[np.isfinite(self.bandwidth_)]
             return np.asarray(value - np.log(np.sqrt(2.0 * np.pi) * widths).sum())
 

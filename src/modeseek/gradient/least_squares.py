@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -16,8 +17,9 @@ from modeseek.field.fields import (
     PotentialField,
     SeparateField,
     gradient,
+    potential,
 )
-from modeseek.gradient.base import GradientEstimator
+from modeseek.gradient.base import GradientEstimator, frame_of
 from modeseek.gradient.extensions.choices import Choice
 from modeseek.gradient.extensions.losses import LOSSES, Rule, bregman_influence
 from modeseek.gradient.extensions.penalties import Penalty, l1_paths, response
@@ -58,6 +60,7 @@ from modeseek.gradient.uncertainty import (
     separate_influence,
 )
 from modeseek.rows.arrays import Floats, Integers
+from modeseek.rows.blocks import map_rows
 from modeseek.rows.containers import open_rows
 from modeseek.rows.coordinates import Frame, frame_from_centers, typical_distance
 from modeseek.rows.ranking import Sample, draw_centers, generator, make_folds
@@ -334,40 +337,10 @@ class LogDensityGradient(GradientEstimator):
         source = open_rows(self, X, sample_weight, check_jobs(self.n_jobs), reset=True)
         with source.session():
             whole = needs_all_rows(self, source)
-            self._fit(survey(source, whole=whole, n_jobs=self.n_jobs))
+            fit_to_subsample(self, survey(source, whole=whole, n_jobs=self.n_jobs))
         names = getattr(self, "feature_names_in_", None)
         warn_of_rounding(self._rounding, names, stacklevel=2)
         return self
-
-    def _fit(self, known: Survey) -> Self:
-        """Fit to surveyed rows."""
-        posed = self._pose(known)
-        problem, typical, ranking = posed.problem, posed.typical, known.sample.ranking
-        if is_word(self.bandwidth, "auto") and posed.choice.is_plain():
-            model = fit_auto(problem, ALPHAS, typical, ranking)
-        elif is_word(self.bandwidth, "learned"):
-            model = fit_learned(problem, ALPHAS, typical, ranking)
-        else:
-            widths, lams = posed.grid
-            model = fit_choice(problem, posed.choice, lams, typical, widths, ALPHAS)
-        return self._keep(model, posed, known)
-
-    def _scout(self, known: Survey) -> bool:
-        """Fit coarsely to surveyed rows, unless much of the gradient is Gaussian.
-
-        Fewer centres and widths make it look more Gaussian, if anything.
-
-        Returns
-        -------
-        bool
-            Whether the fit was made.
-        """
-        posed = self._pose(known, most_centers=AUTO_CENTERS)
-        model = fit_grid(posed.problem, ALPHAS, posed.typical, step=2)
-        if gaussian_share(model, posed.typical) >= GAUSSIAN_SHARE:
-            return False
-        self._keep(model, posed, known)
-        return True
 
     def _pose(self, known: Survey, most_centers: int | None = None) -> _Posed:
         """Draw centres and folds, and find the frame."""
@@ -459,7 +432,7 @@ class LogDensityGradient(GradientEstimator):
         if not hasattr(self, "moments_"):
             return self.fit(X, sample_weight=sample_weight)
         choice = read_choice(self, self.n_features_in_)
-        frame, jobs = self._frame(), check_jobs(self.n_jobs)
+        frame, jobs = frame_of(self), check_jobs(self.n_jobs)
         source = open_rows(self, X, sample_weight, jobs, reset=False)
         widths, kind = self.bandwidth_ / frame.unit, (choice.shared, choice.common)
         plan = make_plan(self._drawn, self._base, widths, np.ones(1), *kind)
@@ -515,7 +488,7 @@ class LogDensityGradient(GradientEstimator):
 
     def _store_coefficients(self, theta: Floats, kept: Integers) -> None:
         """Store what is solved for, in the data's coordinates."""
-        frame = self._frame()
+        frame = frame_of(self)
         self.centers_, self.kept_ = frame.leave(self._drawn[kept]), kept
         self.coef_ = theta[0] if self.coefficients == "shared" else theta
         if self.basis == "common":  # these are gradients, and have a unit
@@ -529,9 +502,11 @@ class LogDensityGradient(GradientEstimator):
         drawn = draw_centers(sample.ranking, n_drawn, rng)
         spread = summary.frame()
         U = spread.enter(sample.X[drawn])
-        Z, field = self._frame().enter(sample.X[drawn]), self._field()
+        Z, field = frame_of(self).enter(sample.X[drawn]), self._field()
         columns = len(field.centers)
-        g = self._over_rows(Z, columns, lambda A: gradient(field, field.evaluate(A)))
+        g = map_rows(
+            lambda A: gradient(field, field.evaluate(A)), Z, columns, self.n_jobs
+        )
         excess = np.square(g * (spread.unit / self._unit) + U).mean(axis=0)
         excess[summary.constant] = 0.0
         total = excess.sum()
@@ -539,7 +514,7 @@ class LogDensityGradient(GradientEstimator):
         self.feature_relevance_ = excess / total if total > 0 else even / even.sum()
 
     def _field(self) -> Field:
-        frame = self._frame()
+        frame = frame_of(self)
         C, widths = frame.enter(self.centers_), self.bandwidth_ / frame.unit
         if self.coefficients == "shared":
             return PotentialField(C, widths, self.coef_, self._base)
@@ -607,9 +582,54 @@ class LogDensityGradient(GradientEstimator):
 
         def ask(Z: Floats) -> Floats:
             field, columns = self._field(), len(self.centers_)
-            return self._over_rows(Z, columns, lambda A: field.evaluate(A).value)
+            return map_rows(partial(potential, field), Z, columns, self.n_jobs)
 
         return self._ask(X, ask)
 
 
 LogDensityGradient.__module__ = "modeseek.gradient"  # model files name it so
+
+
+def fit_to_subsample(estimator: LogDensityGradient, known: Survey) -> None:
+    """Fit an estimator to rows of which a summary and a subsample are known.
+
+    Parameters
+    ----------
+    estimator : LogDensityGradient
+    known : Survey
+    """
+    posed = estimator._pose(known)
+    problem, typical, ranking = posed.problem, posed.typical, known.sample.ranking
+    if is_word(estimator.bandwidth, "auto") and posed.choice.is_plain():
+        model = fit_auto(problem, ALPHAS, typical, ranking)
+    elif is_word(estimator.bandwidth, "learned"):
+        model = fit_learned(problem, ALPHAS, typical, ranking)
+    else:
+        widths, lams = posed.grid
+        model = fit_choice(problem, posed.choice, lams, typical, widths, ALPHAS)
+    estimator._keep(model, posed, known)
+
+
+def fit_unless_gaussian(estimator: LogDensityGradient, known: Survey) -> bool:
+    """Fit coarsely, unless a Gaussian explains much of the gradient.
+
+    Fewer centres and widths make it look more Gaussian, if anything.
+
+    Parameters
+    ----------
+    estimator : LogDensityGradient
+        Left as it is where much of the gradient is Gaussian.
+    known : Survey
+        Of a few rows.
+
+    Returns
+    -------
+    bool
+        Whether the fit was made.
+    """
+    posed = estimator._pose(known, most_centers=AUTO_CENTERS)
+    model = fit_grid(posed.problem, ALPHAS, posed.typical, step=2)
+    if gaussian_share(model, posed.typical) >= GAUSSIAN_SHARE:
+        return False
+    estimator._keep(model, posed, known)
+    return True

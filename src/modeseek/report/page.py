@@ -27,6 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from modeseek.cluster.mode_clustering import ModeClustering
 from modeseek.files import replacing
+from modeseek.gradient.base import frame_of
 from modeseek.plot.drawing import (
     COLORS,
     SYMBOLS,
@@ -226,7 +227,7 @@ class _Profile:
         self, model: ModeClustering, rows: NDArray[np.floating], modes: Integers
     ) -> None:
         # In the model's frame numbers are near 1 whatever the unit of the data.
-        frame = model.estimator_._frame()
+        frame = frame_of(model.estimator_)
         k, d = model.modes_.shape
         self.count = np.bincount(modes, minlength=k)
         self.sums, self.squares = np.zeros((k, d)), np.zeros((k, d))
@@ -308,7 +309,7 @@ class _Axes:
     def place_climb(self, X: Floats, modes: Integers) -> Floats:
         """Columns of rows on their way, shape (n_frames, m, n_columns)."""
         model, d = self._model, X.shape[1]
-        frame = model.estimator_._frame()
+        frame = frame_of(model.estimator_)
         size = max(1, CLIMB_VALUES * 10 // ((model.n_iter_ + 1) * d))
         parts = []
         for start in range(0, len(X), size):

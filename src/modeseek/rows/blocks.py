@@ -130,6 +130,30 @@ def map_blocks(
                 yield result
 
 
+def map_rows(ask: Callable[[A], A], rows: A, n_columns: int, n_jobs: int | None) -> A:
+    """Ask a function about rows in chunks of cache size, on the pool of threads.
+
+    Parameters
+    ----------
+    ask : callable
+        Takes rows; gives an array with as many.
+    rows : ndarray of shape (n, ...)
+    n_columns : int
+        Columns of the largest work array of ``ask``.
+    n_jobs : int or None
+        Threads, see :func:`count_workers`.
+
+    Returns
+    -------
+    ndarray of shape (n, ...)
+    """
+
+    def kernel(block: slice) -> A:
+        return in_chunks(ask, rows[block], n_columns)
+
+    return np.concatenate(list(map_blocks(kernel, len(rows), n_jobs=n_jobs)))
+
+
 @functools.cache
 def _blas() -> ThreadpoolController:
     return ThreadpoolController()
