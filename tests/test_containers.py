@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
 from modeseek.datasets import three_gaussians
-from modeseek.rows import containers
+from modeseek.rows import source
 
 X = three_gaussians(3).sample(3000, random_state=0)[0]
 WEIGHT = np.random.default_rng(0).integers(0, 4, len(X)).astype(float)
@@ -248,7 +248,7 @@ def test_rows_of_weight_zero_are_labelled_in_chunks_as_in_memory():
 
 
 def test_slices_of_many_rows_name_the_row_out_of_reach(monkeypatch):
-    monkeypatch.setattr(containers, "ASKED_ROWS", 100)
+    monkeypatch.setattr(source, "APPLIED_ROWS", 100)
     model = ModeClustering(LogDensityGradient()).fit(X)
     np.testing.assert_array_equal(model.predict(X), model.labels_)
     far = X.copy()

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from modeseek.rows.source import ArrayRows, Block, ChunkRows, FramedRows, gather
+from modeseek.rows.source import ArrayRows, Block, ChunkRows, FramedRows, read_all
 from modeseek.rows.summary import summarize
 
 rng = np.random.default_rng(0)
@@ -53,5 +53,15 @@ def test_rows_of_weight_zero_do_not_count():
 def test_a_framed_source_gives_rows_of_the_frame():
     Y = rng.standard_normal((100, 2))
     frame = summarize(ArrayRows(Y)).frame()
-    rows = gather(FramedRows(ArrayRows(Y), frame)).X
+    rows = read_all(FramedRows(ArrayRows(Y), frame)).X
     np.testing.assert_array_equal(rows, frame.enter(Y))
+
+
+def test_sources_tell_how_many_rows_there_are_and_hand_out_those_in_memory():
+    Y, weight = np.ones((4, 2)), np.array([1.0, 0.0, 2.0, 1.0])
+    here, apart = ArrayRows(Y, weight), ChunkRows(lambda: iter([Block(Y, weight)]))
+    assert (here.n_rows, here.in_memory) == (4, True)
+    assert here.rows_in_memory("so").X is Y
+    assert (apart.n_rows, apart.in_memory) == (None, False)
+    with pytest.raises(TypeError, match=r"in chunks or on Dask\. Give some"):
+        apart.rows_in_memory("Give some.")

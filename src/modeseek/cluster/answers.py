@@ -35,12 +35,11 @@ from modeseek.graph.row_graph import (
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.blocks import chunk_slices, map_blocks
 from modeseek.rows.containers import (
-    Rows,
-    ask_rows,
-    ask_source,
+    apply_rowwise,
     check_in_memory,
     look_up,
 )
+from modeseek.rows.source import Source
 from modeseek.rows.validation import check_integer, check_real, check_rows, is_word
 from modeseek.tree.merge_tree import MergeTree
 
@@ -247,12 +246,12 @@ class Answers:
         check_is_fitted(self)
         frame = frame_of(self.estimator_)
         bare = partial(ask, self._without_rows())
-        return ask_rows(self, X, bare, frame, self.modes_[:1])
+        return apply_rowwise(self, X, bare, frame, self.modes_[:1])
 
-    def _ask_source(self, source: Rows, ask: Any) -> Any:
+    def _ask_source(self, source: Source, ask: Any) -> Any:
         frame = frame_of(self.estimator_)
         bare = partial(ask, self._without_rows())
-        return ask_source(source, bare, frame, self.modes_[:1])
+        return source.apply_rowwise(bare, frame, self.modes_[:1])
 
     def _without_rows(self) -> Self:
         """Copy what new rows need: labels may be many, or lazy themselves."""

@@ -28,10 +28,10 @@ from modeseek.gradient.uncertainty import standard_errors
 from modeseek.graph.row_graph import MOST_NODES, build_graph, steps_up
 from modeseek.rows.arrays import Bools, Floats, Integers
 from modeseek.rows.blocks import map_rows
-from modeseek.rows.containers import Rows, look_up, open_rows
+from modeseek.rows.containers import look_up, open_rows
 from modeseek.rows.ranking import Sample, draw_centers, generator
 from modeseek.rows.rounding import Rounding, grain_of, warn_of_rounding
-from modeseek.rows.source import ArrayRows
+from modeseek.rows.source import Source
 from modeseek.rows.subsample import Survey, few_of, survey
 from modeseek.rows.validation import (
     check_choice,
@@ -238,7 +238,7 @@ class ModeClustering(Answers, ClusterMixin, BaseEstimator):
             warn_of_rounding(self._rounding, names, stacklevel=2)
         return self
 
-    def _fit_estimator(self, source: Rows) -> Survey:
+    def _fit_estimator(self, source: Source) -> Survey:
         """Fit the gradient; rows that stand for all."""
         estimator, jobs = self._make_estimator(), self.n_jobs
         if isinstance(estimator, LogDensityGradient) and self.ascent != "blurring":
@@ -248,13 +248,12 @@ class ModeClustering(Answers, ClusterMixin, BaseEstimator):
                 fit_to_subsample(estimator, known)
             self.estimator_ = estimator
             return known
-        if not isinstance(source, ArrayRows):
-            raise TypeError(
-                "The rows are in chunks or on Dask. Blurring moves all of them "
-                "together, and KernelDensityGradient keeps every one: give some rows "
-                "in memory, or use LogDensityGradient with another ascent."
-            )
-        self.estimator_ = estimator.fit(source.X, sample_weight=source.weight)
+        X, weight = source.rows_in_memory(
+            "Blurring moves all of them together, and KernelDensityGradient keeps "
+            "every one: give some rows in memory, or use LogDensityGradient with "
+            "another ascent."
+        )
+        self.estimator_ = estimator.fit(X, sample_weight=weight)
         return survey(source, whole=True, n_jobs=jobs)
 
     def _scout(self, estimator: LogDensityGradient, known: Survey) -> bool:
@@ -344,16 +343,17 @@ class ModeClustering(Answers, ClusterMixin, BaseEstimator):
         self._reach = float(nearest.max())
         return reached
 
-    def _complete(self, source: Rows, row: Integers, reached: Integers) -> Integers:
+    def _complete(self, source: Source, row: Integers, reached: Integers) -> Integers:
         """Modes of all rows, where those of some are known."""
-        if not (len(row) and isinstance(source, ArrayRows)):
+        if not len(row):  # they were taken from among many, or are not in memory
             modes: Integers = self._ask_source(source, Answers._modes_of)
             return modes
-        modes = np.empty(len(source.X), dtype=np.intp)
+        X = source.rows_in_memory().X
+        modes = np.empty(len(X), dtype=np.intp)
         modes[row] = reached
         rest = np.delete(np.arange(len(modes)), row)  # of weight zero
         if len(rest):
-            modes[rest] = self._modes_of(source.X[rest])
+            modes[rest] = self._modes_of(X[rest])
         return modes
 
     def _check_parameters(self) -> None:

@@ -14,7 +14,7 @@ from modeseek.field.fields import Field, gradient
 from modeseek.gradient.uncertainty import Influence
 from modeseek.rows.arrays import Floats
 from modeseek.rows.blocks import in_chunks, map_rows
-from modeseek.rows.containers import ask_rows, open_rows
+from modeseek.rows.containers import apply_rowwise, open_rows
 from modeseek.rows.coordinates import Frame
 from modeseek.rows.source import Block
 from modeseek.rows.validation import check_within_reach
@@ -44,7 +44,7 @@ class GradientEstimator(BaseEstimator):
         """Ask about rows in the frame; on Dask, when the answers are needed."""
         check_is_fitted(self)
         frame, example = frame_of(self), self.centers_[:1]
-        answers: Floats = ask_rows(
+        answers: Floats = apply_rowwise(
             self, X, lambda rows: ask(enter_frame(self, rows)), frame, example
         )
         return answers

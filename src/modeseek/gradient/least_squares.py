@@ -65,7 +65,7 @@ from modeseek.rows.containers import open_rows
 from modeseek.rows.coordinates import Frame, frame_from_centers, typical_distance
 from modeseek.rows.ranking import Sample, draw_centers, generator, make_folds
 from modeseek.rows.rounding import Rounding, warn_of_rounding
-from modeseek.rows.source import ArrayRows, FramedRows
+from modeseek.rows.source import FramedRows
 from modeseek.rows.subsample import Survey, survey
 from modeseek.rows.summary import Summary, summarize
 from modeseek.rows.validation import (
@@ -384,8 +384,7 @@ class LogDensityGradient(GradientEstimator):
             steps=rounding.step / frame.unit,
         )
         if grid.has_choice:
-            n_rows = len(source.X) if isinstance(source, ArrayRows) else 0
-            folds = check_folds(self.cv, n_rows)
+            folds = check_folds(self.cv, source.n_rows or 0)
             fold, n_folds = make_folds(sample, drawn, folds, rng)
             problem = problem._replace(fold=fold, n_folds=n_folds)
         typical = np.where(summary.constant, np.inf, typical_distance(pilot_rows))

@@ -41,7 +41,7 @@ import numpy as np
 from modeseek.field.basis import gaussians, inverse_square, squared_distances
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.blocks import BLOCK_ROWS, chunk_slices, map_blocks
-from modeseek.rows.source import Block, Source
+from modeseek.rows.source import Block, Reducible
 
 #: Work arrays of a chunk, beside those that its size allows for: with a quarter of the
 #: rows, moments of 150 centres took 0.55 of the time.
@@ -139,7 +139,7 @@ class Problem(NamedTuple):
     weight: Floats | None = None  # (n,)
     n_jobs: int | None = None
     common: bool = False  # the basis is phi itself, the same for every feature
-    everything: Source | None = None  # all rows, in the frame
+    everything: Reducible | None = None  # all rows, in the frame
     steps: Floats | None = None  # (d,) of rounding, in the frame; 0 where there is none
 
 
@@ -232,12 +232,12 @@ def total_moments(problem: Problem, widths: Floats) -> Moments:
     return sum_moments(problem.everything, _plan(problem, widths, np.ones(1)))
 
 
-def sum_moments(source: Source, plan: Plan) -> Moments:
+def sum_moments(source: Reducible, plan: Plan) -> Moments:
     """Moments of the rows of a source, for the first scale of a plan.
 
     Parameters
     ----------
-    source : Source
+    source : Reducible
         In the frame.
     plan : Plan
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,19 +23,19 @@ from sklearn.base import BaseEstimator
 from modeseek.rows.arrays import Floats
 from modeseek.rows.blocks import row_slices
 from modeseek.rows.coordinates import Frame
-from modeseek.rows.source import ArrayRows, Block, ChunkRows
+from modeseek.rows.source import (
+    APPLIED_ROWS,
+    ArrayRows,
+    Block,
+    ChunkRows,
+    RowFunction,
+    Source,
+)
 from modeseek.rows.validation import (
     check_block,
     check_rows,
     check_weights,
-    check_within_reach,
 )
-
-if TYPE_CHECKING:
-    from modeseek.rows.dask import DaskRows
-
-#: Rows that are asked about at a time.
-ASKED_ROWS = 1 << 17
 
 NO_ROWS = (
     "X has no chunk with rows, or its chunks can be read only once: give a list of "
@@ -44,12 +44,6 @@ NO_ROWS = (
 )
 
 Read: TypeAlias = Callable[[], Iterator[Any]]
-
-#: Takes rows in memory; gives an array with as many.
-Ask: TypeAlias = Callable[[NDArray[np.floating]], NDArray[Any]]
-
-#: The sources that there are.
-Rows: TypeAlias = "ArrayRows | ChunkRows | DaskRows"
 
 
 def is_lazy(X: Any) -> bool:
@@ -89,7 +83,7 @@ def check_in_memory(X: Any, why: str) -> None:
 def _reader(X: Any) -> Read:
     """Make a function that iterates over the chunks, each time from the first."""
     if isinstance(X, np.memmap):
-        return lambda: (X[rows] for rows in row_slices(len(X), ASKED_ROWS))
+        return lambda: (X[rows] for rows in row_slices(len(X), APPLIED_ROWS))
     return partial(_call, X) if callable(X) else partial(iter, X)
 
 
@@ -125,7 +119,7 @@ def open_rows(
     *,
     reset: bool,
     again: bool = True,
-) -> Rows:
+) -> Source:
     """Make a source of what users pass as rows and weights.
 
     Parameters
@@ -141,7 +135,7 @@ def open_rows(
 
     Returns
     -------
-    ArrayRows, ChunkRows or DaskRows
+    Source
     """
     if is_lazy(X):
         return _open_lazy(estimator, X, sample_weight, reset)
@@ -182,7 +176,7 @@ def _with_weights(X: Any, sample_weight: Any) -> Iterator[tuple[Any, Any]]:
         weight = check_weights(sample_weight, len(X))
         assert weight is not None
         weights: Iterator[Any] = (
-            weight[rows] for rows in row_slices(len(X), ASKED_ROWS)
+            weight[rows] for rows in row_slices(len(X), APPLIED_ROWS)
         )
     elif isinstance(sample_weight, np.ndarray) or np.isscalar(sample_weight):
         raise TypeError(
@@ -200,7 +194,7 @@ def _with_weights(X: Any, sample_weight: Any) -> Iterator[tuple[Any, Any]]:
 
 def _open_lazy(
     estimator: BaseEstimator, X: Any, sample_weight: Any, reset: bool
-) -> DaskRows:
+) -> Source:
     from modeseek.rows.dask import DaskRows, align_weights, as_array, example_of
 
     rows = as_array(X)
@@ -209,55 +203,30 @@ def _open_lazy(
     return DaskRows(rows, weight, check_block)
 
 
-def ask_rows(
-    estimator: BaseEstimator, X: Any, ask: Ask, frame: Frame, example: Floats
+def apply_rowwise(
+    estimator: BaseEstimator,
+    X: Any,
+    function: RowFunction,
+    frame: Frame,
+    example: Floats,
 ) -> Any:
-    """Ask about rows that users pass; see :func:`ask_source`.
+    """Apply a function to rows that users pass, some at a time; lazily on Dask.
 
     Parameters
     ----------
     estimator : BaseEstimator
-        Fitted.
+        Fitted: the rows must have its features.
     X : object
-        Chunks may be an iterator here.
-    ask : callable
-    frame : Frame
-    example : ndarray of shape (m, n_features)
+        Any container of rows. Chunks may be an iterator here: they are read once.
+    function, frame, example
+        See :meth:`modeseek.rows.source.Source.apply_rowwise`.
 
     Returns
     -------
-    ndarray or dask.array.Array
+    ndarray or dask.array.Array of shape (n_rows, ...)
     """
     source = open_rows(estimator, X, None, None, reset=False, again=False)
-    return ask_source(source, ask, frame, example)
-
-
-def ask_source(source: Rows, ask: Ask, frame: Frame, example: Floats) -> Any:
-    """Ask about all rows, some at a time; on Dask, when the answers are needed.
-
-    Parameters
-    ----------
-    source : Source
-    ask : callable
-        Takes rows in memory; gives an array with as many.
-    frame : Frame
-        That the rows must be within reach of.
-    example : ndarray of shape (m, n_features)
-        Rows that can be asked about, for the shape of an answer.
-
-    Returns
-    -------
-    ndarray or dask.array.Array
-    """
-    if isinstance(source, ArrayRows):
-        check_within_reach(frame, source.X)
-        slices = row_slices(len(source.X), ASKED_ROWS)
-        parts = [ask(source.X[rows]) for rows in slices]
-    elif isinstance(source, ChunkRows):
-        parts = [ask(block.X) for block in source.read()]
-    else:
-        return source.ask(ask, example)
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+    return source.apply_rowwise(function, frame, example)
 
 
 def look_up(table: NDArray[Any], index: Any) -> Any:

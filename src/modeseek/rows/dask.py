@@ -23,8 +23,10 @@ import numpy as np
 from dask.base import get_scheduler
 from numpy.typing import NDArray
 
+from modeseek.rows.arrays import Floats
 from modeseek.rows.blocks import BLOCK_ROWS, one_thread
-from modeseek.rows.source import ArrayRows, Block
+from modeseek.rows.coordinates import Frame
+from modeseek.rows.source import ArrayRows, Block, RowFunction, Source
 
 T = TypeVar("T")
 
@@ -32,7 +34,7 @@ T = TypeVar("T")
 FAN_IN = 8
 
 #: Makes checked rows and weights of a chunk.
-Check = Callable[[Any, Any], Block]
+Check = Callable[[Any, Any], tuple[NDArray[np.floating], Floats | None]]
 
 
 @contextmanager
@@ -87,13 +89,18 @@ def session() -> AbstractContextManager[Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class DaskRows:
+class DaskRows(Source):
     """Rows of a Dask array of one chunk of columns."""
 
     X: da.Array  # (n, d); n may be unknown
     weight: da.Array | None  # (n,) in the same chunks
     check: Check
-    in_memory: bool = False
+
+    @property
+    def n_rows(self) -> int | None:
+        """See :class:`modeseek.rows.source.Source`."""
+        n = self.X.shape[0]
+        return None if np.isnan(n) else int(n)
 
     def session(self) -> AbstractContextManager[Any]:
         """See :class:`modeseek.rows.source.Source`."""
@@ -141,28 +148,18 @@ class DaskRows:
             ]
         return parts[0]
 
-    def ask(self, ask: Callable[[Any], NDArray[Any]], example: NDArray[Any]) -> Any:
-        """Ask a function about rows when the answers are needed.
-
-        Parameters
-        ----------
-        ask : callable
-            Takes rows; gives an array with as many.
-        example : ndarray of shape (m, d)
-            Rows that can be asked about, for the type and shape of an answer.
-
-        Returns
-        -------
-        dask.array.Array
-        """
-        like = ask(example)
+    def apply_rowwise(
+        self, function: RowFunction, frame: Frame, example: Floats
+    ) -> da.Array:
+        """See :class:`modeseek.rows.source.Source`."""
+        like = function(example)
         names = "iklm"[: like.ndim]
         return da.blockwise(
-            _ask_chunk,
+            _apply_to_chunk,
             names,
             self.X,
             "ij",
-            work=dask.delayed(partial(_checked, self.check, ask), traverse=False),
+            work=dask.delayed(partial(_checked, self.check, function), traverse=False),
             empty=like[:0],
             new_axes=dict(zip(names[1:], like.shape[1:], strict=True)),
             concatenate=True,
@@ -268,11 +265,11 @@ def align_weights(weight: Any, X: da.Array) -> da.Array:
     )
 
 
-def _checked(check: Check, ask: Callable[[Any], NDArray[Any]], X: Any) -> NDArray[Any]:
+def _checked(check: Check, function: RowFunction, X: Any) -> NDArray[Any]:
     with one_thread():
-        return ask(check(X, None).X)
+        return function(check(X, None)[0])
 
 
-def _ask_chunk(X: Any, *, work: Any, empty: NDArray[Any]) -> NDArray[Any]:
-    answers: NDArray[Any] = work(X) if len(X) else empty
-    return answers
+def _apply_to_chunk(X: Any, *, work: Any, empty: NDArray[Any]) -> NDArray[Any]:
+    results: NDArray[Any] = work(X) if len(X) else empty
+    return results

@@ -14,19 +14,27 @@ with :func:`functools.partial` for what they need.
 from __future__ import annotations
 
 import functools
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from modeseek.rows.arrays import Floats
-from modeseek.rows.blocks import BLOCK_ROWS, map_blocks
+from modeseek.rows.blocks import BLOCK_ROWS, map_blocks, row_slices
 from modeseek.rows.coordinates import Frame
+from modeseek.rows.validation import check_within_reach
 
 T = TypeVar("T")
+
+#: Rows of an array that a function is applied to at a time.
+APPLIED_ROWS = 1 << 17
+
+#: Takes an array of rows; gives an array with as many.
+RowFunction: TypeAlias = Callable[[NDArray[np.floating]], NDArray[Any]]
 
 
 class Block(NamedTuple):
@@ -36,40 +44,109 @@ class Block(NamedTuple):
     weight: Floats | None  # (m,)
 
 
-class Source(Protocol):
-    """Rows that can be reduced."""
+class Reducible(ABC):
+    """Rows that can be reduced block by block."""
 
-    @property
-    def in_memory(self) -> bool:
-        """Whether rows can be had by their number, at once."""
-
-    def session(self) -> AbstractContextManager[Any]:
-        """Make a place where several reductions run."""
-
+    @abstractmethod
     def reduce(
         self,
         kernel: Callable[[Block], T],
         join: Callable[[T, T], T],
         size: int = BLOCK_ROWS,
     ) -> T:
-        """Join what the kernel makes of blocks of at most ``size`` rows.
+        """Join what a kernel makes of each block of rows.
 
-        Rows of weight zero are left out; a block may be empty.
+        Parameters
+        ----------
+        kernel : callable
+            Takes a block, which may be empty; rows of weight zero are left out.
+        join : callable
+            Makes one result of two, those of earlier rows first.
+        size : int
+            Rows of a block at most.
+
+        Returns
+        -------
+        object
+        """
+
+
+class Source(Reducible):
+    """Rows and their weights, wherever they are: all that the rest may ask of them."""
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether rows can be had by their number, at once."""
+        return False
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows, also those of weight zero; None where only reading tells."""
+        return None
+
+    def session(self) -> AbstractContextManager[Any]:
+        """Open what several reductions after one another need."""
+        return nullcontext()
+
+    def rows_in_memory(self, why: str = "") -> Block:
+        """All rows and their weights, also those of weight zero.
+
+        Parameters
+        ----------
+        why : str
+            For the error where they are not in memory: what needs all of them at
+            once, and what to do instead.
+
+        Returns
+        -------
+        Block
+        """
+        raise TypeError(f"The rows are in chunks or on Dask. {why}")
+
+    @abstractmethod
+    def apply_rowwise(
+        self, function: RowFunction, frame: Frame, example: Floats
+    ) -> Any:
+        """Apply a function to all rows, some at a time; lazily on Dask.
+
+        Parameters
+        ----------
+        function : callable
+            Takes an array of rows; gives an array with as many.
+        frame : Frame
+            Rows must be within reach of it, see
+            :func:`modeseek.rows.validation.check_within_reach`.
+        example : ndarray of shape (m, n_features)
+            Rows that the function can take: where it is applied later, it tells the
+            type and shape of the result.
+
+        Returns
+        -------
+        ndarray or dask.array.Array of shape (n_rows, ...)
         """
 
 
 @dataclass(frozen=True, slots=True)
-class ArrayRows:
+class ArrayRows(Source):
     """Rows of an array, in memory or mapped to it."""
 
     X: NDArray[np.floating]  # (n, d)
     weight: Floats | None = None  # (n,)
     n_jobs: int | None = None
-    in_memory: bool = True
 
-    def session(self) -> AbstractContextManager[Any]:
+    @property
+    def in_memory(self) -> bool:
         """See :class:`Source`."""
-        return nullcontext()
+        return True
+
+    @property
+    def n_rows(self) -> int:
+        """See :class:`Source`."""
+        return len(self.X)
+
+    def rows_in_memory(self, why: str = "") -> Block:
+        """See :class:`Source`."""
+        return Block(self.X, self.weight)
 
     def _block(self, rows: slice) -> Block:
         X = np.asarray(self.X[rows])
@@ -93,18 +170,22 @@ class ArrayRows:
         )
         return functools.reduce(join, parts)
 
+    def apply_rowwise(
+        self, function: RowFunction, frame: Frame, example: Floats
+    ) -> NDArray[Any]:
+        """See :class:`Source`."""
+        # Here, where the numbers of the rows are known, and not part by part.
+        check_within_reach(frame, self.X)
+        slices = row_slices(len(self.X), APPLIED_ROWS)
+        return _concatenate([function(self.X[rows]) for rows in slices])
+
 
 @dataclass(frozen=True, slots=True)
-class ChunkRows:
+class ChunkRows(Source):
     """Rows that are read anew, chunk by chunk, for every reduction."""
 
     read: Callable[[], Iterator[Block]]  # one chunk at least, and none empty
     n_jobs: int | None = None
-    in_memory: bool = False
-
-    def session(self) -> AbstractContextManager[Any]:
-        """See :class:`Source`."""
-        return nullcontext()
 
     def reduce(
         self,
@@ -116,22 +197,23 @@ class ChunkRows:
         chunks = (ArrayRows(*block, self.n_jobs) for block in self.read())
         return functools.reduce(join, (c.reduce(kernel, join, size) for c in chunks))
 
+    def apply_rowwise(
+        self, function: RowFunction, frame: Frame, example: Floats
+    ) -> NDArray[Any]:
+        """See :class:`Source`."""
+        return _concatenate([function(block.X) for block in self.read()])
+
+
+def _concatenate(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
 
 @dataclass(frozen=True, slots=True)
-class FramedRows:
-    """Rows of another source, taken into a frame."""
+class FramedRows(Reducible):
+    """Rows of a source, taken into a frame block by block."""
 
     source: Source
     frame: Frame
-
-    @property
-    def in_memory(self) -> bool:
-        """See :class:`Source`."""
-        return self.source.in_memory
-
-    def session(self) -> AbstractContextManager[Any]:
-        """See :class:`Source`."""
-        return self.source.session()
 
     def reduce(
         self,
@@ -139,7 +221,7 @@ class FramedRows:
         join: Callable[[T, T], T],
         size: int = BLOCK_ROWS,
     ) -> T:
-        """See :class:`Source`."""
+        """See :class:`Reducible`."""
         framed = functools.partial(_in_frame, kernel, self.frame)
         return self.source.reduce(framed, join, size)
 
@@ -148,7 +230,7 @@ def _in_frame(kernel: Callable[[Block], T], frame: Frame, block: Block) -> T:
     return kernel(Block(frame.enter(block.X), block.weight))
 
 
-def gather(source: Source) -> Block:
+def read_all(source: Reducible) -> Block:
     """All rows of positive weight, in their order; for few of them only.
 
     Parameters

@@ -34,7 +34,7 @@ from modeseek.rows.ranking import (
     take_sample,
 )
 from modeseek.rows.rounding import Rounding, find_rounding
-from modeseek.rows.source import ArrayRows, Block, Source, gather, stack
+from modeseek.rows.source import ArrayRows, Block, Source, read_all, stack
 from modeseek.rows.summary import Summary, summarize
 
 #: Rows taken at most; with fewer in all, each is taken.
@@ -116,10 +116,10 @@ def survey(source: Source, *, whole: bool, n_jobs: int | None) -> Survey:
     """
     summary = summarize(source)
     few = whole or summary.n_rows <= SAMPLE_ROWS
-    if few and isinstance(source, ArrayRows):
-        sample = take_sample(source.X, source.weight, n_jobs)
+    if few and source.in_memory:
+        sample = take_sample(*source.rows_in_memory(), n_jobs)
         return _complete(source, summary, sample)
-    sample = take_sample(*(gather(source) if few else thin(source, summary)), n_jobs)
+    sample = take_sample(*(read_all(source) if few else thin(source, summary)), n_jobs)
     sample = sample._replace(row=NOWHERE, constant=summary.constant)
     return _complete(source, summary, sample)
 

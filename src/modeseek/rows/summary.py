@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from modeseek.rows.arrays import Floats
 from modeseek.rows.coordinates import Frame
-from modeseek.rows.source import Block, Source
+from modeseek.rows.source import Block, Reducible
 
 #: Rows of a block: a few megabytes, and few enough blocks.
 SUMMARY_ROWS = 1 << 14
@@ -78,12 +78,12 @@ def _round(value: Floats, quantum: Floats) -> Floats:
     return np.asarray(np.round(value / quantum) * quantum)
 
 
-def summarize(source: Source) -> Summary:
+def summarize(source: Reducible) -> Summary:
     """Summarise all rows of positive weight.
 
     Parameters
     ----------
-    source : Source
+    source : Reducible
 
     Returns
     -------

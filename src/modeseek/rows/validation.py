@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_array, validate_data
 
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.coordinates import FARTHEST, Frame, typical_distance
-from modeseek.rows.source import Block
 
 #: Beyond this, sums and differences of two values may overflow.
 LARGEST_VALUE = 1e300
@@ -61,13 +60,15 @@ def check_rows(
     return rows
 
 
-def check_block(X: ArrayLike, weight: ArrayLike | None) -> Block:
+def check_block(
+    X: ArrayLike, weight: ArrayLike | None
+) -> tuple[NDArray[np.floating], Floats | None]:
     """Validate rows of a chunk, where no estimator is at hand, and their weights."""
     _refuse_what_numpy_takes(X)
     with _clear_errors():
         rows = check_array(X, dtype=[np.float64, np.float32], input_name="X")
     _check_size(rows)
-    return Block(rows, check_weights(weight, len(rows), some=False))
+    return rows, check_weights(weight, len(rows), some=False)
 
 
 @contextmanager
