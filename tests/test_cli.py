@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import warnings
+from contextlib import contextmanager
 from importlib.util import find_spec
 
 import numpy as np
@@ -223,7 +224,8 @@ def test_levels_of_the_tree(rows, reference, tmp_path, capsys):
     expected = reference.cut(n_clusters=2)
     np.testing.assert_array_equal(labels_of(read_csv(out)), expected)
     # The level is the model's: predict keeps to it.
-    np.testing.assert_array_equal(load_model(model).model.predict(X), expected)
+    named = pa.table({"u": X[:, 0], "v": X[:, 1]})
+    np.testing.assert_array_equal(load_model(model).model.predict(named), expected)
     assert run([*base, "--prominence", "0"]) == 0
     expected = reference.cut(prominence=0.0)
     np.testing.assert_array_equal(labels_of(read_csv(out)), expected)
@@ -234,6 +236,40 @@ def test_levels_of_the_tree(rows, reference, tmp_path, capsys):
     capsys.readouterr()
     assert run([*base, "--n-clusters", "999"]) == BAD_DATA
     assert "n_clusters must be from 1 to" in capsys.readouterr().err
+
+
+def use_batches(monkeypatch, n_rows):
+    """Read tables in batches of so many rows."""
+    monkeypatch.setattr("modeseek.cli.tables.BATCH_ROWS", n_rows)
+    monkeypatch.setattr("modeseek.cli.features.BATCH_ROWS", n_rows)
+
+
+def test_a_table_of_many_batches_is_read_by_the_fit(
+    rows, reference, tmp_path, monkeypatch
+):
+    use_batches(monkeypatch, 64)
+    given, stages = [], []
+    fit = ModeClustering.fit
+
+    def spy(self, X):
+        given.append(X)
+        return fit(self, X)
+
+    @contextmanager
+    def record():
+        yield lambda stage, share: stages.append((stage, share))
+
+    monkeypatch.setattr("modeseek.cluster.ModeClustering.fit", spy)
+    monkeypatch.setattr("modeseek.cli.tasks.stages", record)
+    model = tmp_path / "toy.skops"
+    assert run(["cluster", str(rows), "-q", "-m", str(model)]) == 0
+    labels = labels_of(read_csv(rows.with_name("rows.clusters.csv")))
+    np.testing.assert_array_equal(labels, reference.labels_)
+    assert callable(given[0])
+    assert [len(chunk) for chunk in given[0]()] == [64, 64, 64, 8]
+    assert load_model(model).model.feature_names_in_.tolist() == ["u", "v"]
+    assert {share for _, share in stages} == {0.32, 0.64, 0.96, 1.0}
+    assert stages[0][0] == f"fitting {rows}, reading 1"
 
 
 def test_larger_files_are_fitted_on_some_rows_and_labelled_whole(
@@ -249,8 +285,7 @@ def test_larger_files_are_fitted_on_some_rows_and_labelled_whole(
     assert len(labels) == 3000
     first = place.read_bytes()
     # The draw is of the seed, not of the batches.
-    monkeypatch.setattr("modeseek.cli.tables.BATCH_ROWS", 100)
-    monkeypatch.setattr("modeseek.cli.streaming.BATCH_ROWS", 100)
+    use_batches(monkeypatch, 100)
     assert run([*base, "--force", "-q"]) == 0
     assert place.read_bytes() == first
     assert run([*base, "--force", "-q", "--seed", "1"]) == 0
@@ -258,8 +293,8 @@ def test_larger_files_are_fitted_on_some_rows_and_labelled_whole(
 
 
 def test_what_does_not_fit_in_memory_is_drawn_from(monkeypatch, rows, capsys):
-    monkeypatch.setattr("modeseek.cli.streaming.free_memory", lambda: 0)
-    monkeypatch.setattr("modeseek.cli.streaming.BATCH_ROWS", 50)
+    monkeypatch.setattr("modeseek.cli.features.free_memory", lambda: 0)
+    use_batches(monkeypatch, 50)
     assert run(["cluster", str(rows), "--raw"]) == 0
     assert "fitted on 50 of 200 rows, drawn at random" in capsys.readouterr().err
 
@@ -348,6 +383,7 @@ def test_errors_are_one_line(rows, tmp_path, capsys, arguments, code, message):
         ("u,v\n1,2\n", "1 of 1 rows have no missing value, and clustering needs two"),
         ("u,v\n1,\n2,\n,3\n", "0 of 3 rows have no missing value"),
         ("u,v\n1,2\n3,x4\n5,6\n", "row 2, column 'v': 'x4' is not a number"),
+        ("u,v\n" + "1,2\n" * 90 + "3,x4\n", "row 91, column 'v': 'x4'"),
         ("u,v\n1,2\n3,1e305\n", "rows.csv: X has values up to 1e+305"),
         ("u\n\x1b[2J\n", "no column of numbers"),
         ("u\x1b[2J,u\x1b[2J\n1,2\n", r"called 'u\x1b[2J'"),
@@ -372,7 +408,7 @@ def test_a_failure_while_writing_leaves_what_was_there(rows, tmp_path, monkeypat
     def fail(*args):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("modeseek.cli.sinks.csv_lines", fail)
+    monkeypatch.setattr("modeseek.cli.writers.csv_lines", fail)
     model = str(tmp_path / "model.skops")
     assert run(["cluster", str(rows), "--force", "-m", model]) == BAD_DATA
     assert place.read_text() == "precious"
@@ -398,7 +434,9 @@ def test_warnings_are_one_line(tmp_path, capsys, monkeypatch):
     assert capsys.readouterr().err == "modeseek: warning: still moving\n"
 
 
-def test_rounded_columns_are_told_by_name(tmp_path, capsys):
+@pytest.mark.parametrize("n_rows", [100, 40])
+def test_rounded_columns_are_told_by_name(tmp_path, capsys, monkeypatch, n_rows):
+    use_batches(monkeypatch, n_rows)
     path = tmp_path / "rows.csv"
     rng = np.random.default_rng(0)
     table = {"height": rng.normal(size=90), "class": rng.integers(0, 7, 90) / 2}
@@ -452,6 +490,25 @@ def test_help_has_examples(command):
     assert result.exit_code == 0
     assert "Examples" in result.output
     assert f"modeseek {' '.join(command)}".strip() in result.output
+
+
+def help_of(command):
+    """The help of a command, on one line."""
+    result = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"})
+    return " ".join(result.output.replace("│", " ").split())
+
+
+def test_help_gives_the_contrast_that_segment_takes():
+    pytest.importorskip("skimage")
+    from modeseek.image.segmentation import CONTRAST
+
+    assert f"0 joins none. By default {CONTRAST}." in help_of("segment")
+
+
+def test_help_does_not_promise_a_prominence_that_is_not_the_rule():
+    said = help_of("cluster")
+    assert "By default modes are merged that chance may have made." in said
+    assert "By default 0.3" not in said
 
 
 def test_no_command_is_help_and_version_is_the_version(capsys):

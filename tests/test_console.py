@@ -22,7 +22,7 @@ def make_terminal(monkeypatch):
     stream = Terminal()
     monkeypatch.setattr("sys.stderr", stream)
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(module, "PATIENCE", 0.0)
+    monkeypatch.setattr(module, "SECONDS_BEFORE_BAR", 0.0)
     return stream
 
 
@@ -35,12 +35,12 @@ def wait_for(stream, text):
 
 def test_a_terminal_sees_a_bar(monkeypatch):
     terminal = make_terminal(monkeypatch)
-    with progress("reading [rows]", 10) as tick:
-        tick(5)
+    with progress("reading [rows]", 10) as advance:
+        advance(5)
         wait_for(terminal, "50 %")
         assert "reading [rows]" in terminal.getvalue()
-    with progress("counting") as tick:
-        tick(1234)
+    with progress("counting") as advance:
+        advance(1234)
         wait_for(terminal, "1,234 rows")
 
 
@@ -54,16 +54,16 @@ def test_a_terminal_sees_stages(monkeypatch):
 
 def test_what_is_done_soon_shows_no_bar(monkeypatch):
     terminal = make_terminal(monkeypatch)
-    monkeypatch.setattr(module, "PATIENCE", 60.0)
-    with progress("reading", 10) as tick:
-        tick(10)
+    monkeypatch.setattr(module, "SECONDS_BEFORE_BAR", 60.0)
+    with progress("reading", 10) as advance:
+        advance(10)
     assert "reading" not in terminal.getvalue()
 
 
 def test_a_pipe_sees_nothing(monkeypatch, capsys):
-    monkeypatch.setattr(module, "PATIENCE", 0.0)
-    with progress("reading", 10) as tick, stages() as stage:
-        tick(5)
+    monkeypatch.setattr(module, "SECONDS_BEFORE_BAR", 0.0)
+    with progress("reading", 10) as advance, stages() as stage:
+        advance(5)
         stage("climbing", 0.5)
         time.sleep(0.2)
     assert capsys.readouterr() == ("", "")

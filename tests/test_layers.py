@@ -31,7 +31,7 @@ OPTIONAL = {
     "typer": {"cli/commands", "cli/options"},
     "rich": {"cli/console"},
     "pyarrow": {
-        f"cli/{name}" for name in ["tables", "columns", "sinks", "streaming", "tasks"]
+        f"cli/{name}" for name in ["tables", "columns", "writers", "features", "tasks"]
     },
     "flowio": {"cli/cytometry"},
     "skops": {"persist"},

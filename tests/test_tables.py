@@ -10,8 +10,8 @@ import pytest
 
 from modeseek.cli.columns import choose_columns, numbers
 from modeseek.cli.cytometry import compensate, read_fcs, spill_matrix, write_fcs
-from modeseek.cli.sinks import WRITERS, add_column, csv_lines, writing
 from modeseek.cli.tables import SUFFIXES, TableError, compensated, open_table
+from modeseek.cli.writers import WRITERS, add_column, csv_lines, writing
 
 
 def read(table, columns=None):

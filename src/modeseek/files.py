@@ -6,6 +6,7 @@ import errno
 import os
 import secrets
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -42,10 +43,10 @@ def replacing(path: str | os.PathLike[str], *, force: bool = True) -> Iterator[P
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from modeseek.outputs import replacing
+    >>> from modeseek.files import replacing
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with replacing(Path(folder, "rows.csv")) as beside:
-    ...         _ = beside.write_text("a,b")
+    ...     with replacing(Path(folder, "rows.csv")) as unfinished:
+    ...         _ = unfinished.write_text("a,b")
     ...     Path(folder, "rows.csv").read_text()
     'a,b'
     """
@@ -55,26 +56,26 @@ def replacing(path: str | os.PathLike[str], *, force: bool = True) -> Iterator[P
             yield spool
         return
     refuse_existing(place, force)
-    beside = place.with_name(f".{secrets.token_hex(6)}{place.suffix}")
-    _unfinished.add(beside)
+    unfinished = place.with_name(f".{secrets.token_hex(6)}{place.suffix}")
+    _unfinished.add(unfinished)
     try:
-        yield beside
+        yield unfinished
         refuse_existing(place, force)
         if place.exists():
-            shutil.copymode(place, beside)
-        os.replace(beside, place)
+            shutil.copymode(place, unfinished)
+        os.replace(unfinished, place)
     except OSError as error:
         # Say it of the file that was asked for, not of one that nobody knows.
         if error.errno is not None and (
-            error.errno in FULL or beside.name in str(error)
+            error.errno in FULL or unfinished.name in str(error)
         ):
             what = os.strerror(error.errno)
             raise OSError(error.errno, what, str(path)) from error
         raise
     finally:
         with suppress(OSError):
-            beside.unlink(missing_ok=True)
-        _unfinished.discard(beside)
+            unfinished.unlink(missing_ok=True)
+        _unfinished.discard(unfinished)
 
 
 def refuse_existing(path: Path, force: bool) -> None:
@@ -132,6 +133,28 @@ def draining(stream: BinaryIO) -> Iterator[Path]:
 
 
 @contextmanager
+def output_file(path: Path | None, *, force: bool) -> Iterator[Path]:
+    """Give a file to write that goes to its place when all went well.
+
+    Parameters
+    ----------
+    path : Path or None
+        Where the file shall stand in the end; None is standard output.
+    force : bool
+        Replace a file that is there.
+
+    Yields
+    ------
+    Path
+    """
+    where = (
+        draining(sys.stdout.buffer) if path is None else replacing(path, force=force)
+    )
+    with where as unfinished:
+        yield unfinished
+
+
+@contextmanager
 def _temporary() -> Iterator[Path]:
     handle, name = tempfile.mkstemp(prefix="modeseek-")
     os.close(handle)
@@ -146,9 +169,9 @@ def _temporary() -> Iterator[Path]:
 
 def remove_unfinished() -> None:
     """Remove what has been begun: for a process that ends without unwinding."""
-    for beside in list(_unfinished):
+    for unfinished in list(_unfinished):
         with suppress(OSError):
-            beside.unlink(missing_ok=True)
+            unfinished.unlink(missing_ok=True)
 
 
 def beside_file(file: str, new: str) -> str:

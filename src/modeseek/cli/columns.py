@@ -16,7 +16,7 @@ from modeseek.rows.arrays import Floats
 MOSTLY_NUMBERS = 0.5
 
 
-class Choice(NamedTuple):
+class ColumnChoice(NamedTuple):
     """Columns to cluster by, and why others are left out."""
 
     columns: tuple[str, ...]
@@ -25,7 +25,7 @@ class Choice(NamedTuple):
 
 def choose_columns(
     table: Table, wanted: Sequence[str] = (), unwanted: Sequence[str] = ()
-) -> Choice:
+) -> ColumnChoice:
     """Choose the columns to cluster by.
 
     Parameters
@@ -38,7 +38,7 @@ def choose_columns(
 
     Returns
     -------
-    Choice
+    ColumnChoice
 
     Raises
     ------
@@ -62,7 +62,7 @@ def choose_columns(
     chosen = tuple(dict.fromkeys(c for c in columns if c not in left_out))
     if not chosen:
         raise TableError(f"{table.name}: no column of numbers is left to cluster by.")
-    return Choice(chosen, left_out)
+    return ColumnChoice(chosen, left_out)
 
 
 def _list(names: Sequence[str]) -> str:
@@ -83,7 +83,7 @@ def _why_not(table: Table, head: pa.RecordBatch, column: str) -> str:
         return ""
     if not is_text(kind):
         return f"of type {kind}"
-    values = _present(values)
+    values = _text_or_null(values)
     present = len(values) - values.null_count
     if not present:
         return "empty"
@@ -103,7 +103,7 @@ def is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _present(values: pa.Array) -> pa.Array:
+def _text_or_null(values: pa.Array) -> pa.Array:
     """Text without the blanks around it; missing values are null."""
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
@@ -171,7 +171,7 @@ def column_numbers(
     """One column as numbers; see :func:`numbers`."""
     kind = values.type
     if is_text(kind):
-        values = _present(values)
+        values = _text_or_null(values)
         try:
             values = values.cast(pa.float64())
         except pa.ArrowInvalid:

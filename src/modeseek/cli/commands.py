@@ -21,28 +21,28 @@ from modeseek.cli.options import (
     Draw,
     DrawOption,
     File,
-    Fitting,
+    FitOptions,
     Force,
+    ImageFile,
+    ImageOptions,
+    ImageProminence,
     MinSize,
     ModelFile,
     NSegments,
     Output,
-    Painting,
-    PictureFile,
-    PictureProminence,
-    Reading,
+    ReadOptions,
     SaveModel,
     TableOrModel,
     UseModel,
-    Writing,
+    WriteOptions,
     check_finite,
     grouped,
 )
 from modeseek.errors import DataError, UsageError, needing, say
 from modeseek.files import (
     beside_file,
-    draining,
     ending,
+    output_file,
     refuse_existing,
     replacing,
     spooled,
@@ -102,9 +102,9 @@ def modeseek(
 @grouped
 def cluster(
     file: File,
-    fitting: Fitting,
-    reading: Reading,
-    writing: Writing,
+    fitting: FitOptions,
+    reading: ReadOptions,
+    writing: WriteOptions,
     model: SaveModel = None,
 ) -> None:
     """Cluster the rows of a table; write them with a column that says the cluster.
@@ -126,16 +126,15 @@ def cluster(
         target = tasks.Target(table, file, writing)
         if model is not None:
             refuse_existing(model, writing.force)
-        fitted, recipe, gathered = tasks.fit_table(table, reading, fitting)
+        fitted, fitted_rows = tasks.fit_table(table, reading, fitting)
+        recipe = fitted_rows.recipe
         if model is not None:
             # It takes its place only when the rows have been written, too.
-            beside = stack.enter_context(replacing(model, force=writing.force))
-            columns, cofactors = recipe
-            persist.save_model(beside, fitted, columns=columns, cofactors=cofactors)
-        known = fitted.labels_ if gathered.whole else None
-        sizes = tasks.label_table(
-            target, reading, recipe, fitted, gathered.n_rows, known
-        )
+            unfinished = stack.enter_context(replacing(model, force=writing.force))
+            persist.save_model(unfinished, fitted, **recipe._asdict())
+        known = fitted.labels_ if fitted_rows.drawn is None else None
+        n_rows = fitted_rows.n_rows
+        sizes = tasks.label_table(target, reading, recipe, fitted, n_rows, known)
     tasks.summarize(target, reading, recipe, fitted, sizes)
     if model is not None and not reading.quiet:
         say(f"saved the model as {model}")
@@ -143,7 +142,9 @@ def cluster(
 
 @app.command()
 @grouped
-def predict(model: ModelFile, file: File, reading: Reading, writing: Writing) -> None:
+def predict(
+    model: ModelFile, file: File, reading: ReadOptions, writing: WriteOptions
+) -> None:
     """Give the rows of a table the clusters of a saved model.
 
     [bold]Examples[/bold]
@@ -164,7 +165,7 @@ def predict(model: ModelFile, file: File, reading: Reading, writing: Writing) ->
 
 @app.command()
 @grouped
-def tree(file: TableOrModel, fitting: Fitting, reading: Reading) -> None:
+def tree(file: TableOrModel, fitting: FitOptions, reading: ReadOptions) -> None:
     """Print how modes merge: each below the one that it merges into.
 
     The prominence of a mode is how far the log-density falls on the best way from it
@@ -185,8 +186,9 @@ def tree(file: TableOrModel, fitting: Fitting, reading: Reading) -> None:
         tasks.set_level(file, fitted, fitting)
     else:
         with tasks.opened(file, reading) as table:
-            fitted, recipe, gathered = tasks.fit_table(table, reading, fitting)
-            tasks.tell_missing(gathered, reading)
+            fitted, fitted_rows = tasks.fit_table(table, reading, fitting)
+            recipe = fitted_rows.recipe
+            tasks.tell_missing(fitted_rows, reading)
     modes = recipe.undo(fitted.modes_)
     console.show(console.merge_tree(fitted, recipe.columns, modes))
 
@@ -195,8 +197,8 @@ def tree(file: TableOrModel, fitting: Fitting, reading: Reading) -> None:
 @grouped
 def report(
     file: File,
-    fitting: Fitting,
-    reading: Reading,
+    fitting: FitOptions,
+    reading: ReadOptions,
     output: Output = None,
     model: UseModel = None,
     force: Force = False,
@@ -210,51 +212,54 @@ def report(
     modeseek report cells.fcs --model cells.skops --output cells.html
     """
     with needing("cli"):
+        import numpy as np
+
         from modeseek.cli import tasks
         from modeseek.cli.console import progress
+        from modeseek.plot.drawing import without_names
     with needing("report"):
         from modeseek.report.page import write_report
-    place = Path(output or beside_file(file, ".html"))
-    refuse_existing(place, force)
+    path = Path(output or beside_file(file, ".html"))
+    refuse_existing(path, force)
     with tasks.opened(file, reading) as table:
         name = Path(table.name).name
         if model is None:
-            fitted, recipe, gathered = tasks.fit_table(table, reading, fitting)
+            fitted, rows = tasks.fit_table(table, reading, fitting, in_memory=True)
             modes = fitted.row_modes_
         else:
             saved = tasks.load(model, reading.jobs)
             fitted, recipe = saved.model, tasks.saved_recipe(saved)
             tasks.set_level(str(model), fitted, fitting)
-            gathered = tasks.gather_rows(table, recipe, reading, fitting)
-            modes = fitted.predict_modes(gathered.X)
-        tasks.tell_missing(gathered, reading)
-        with replacing(place, force=force) as beside, progress("writing the page"):
+            rows = tasks.find_rows(table, recipe, reading, fitting, in_memory=True)
+            modes = None
+        tasks.tell_missing(rows, reading)
+        with replacing(path, force=force) as unfinished, progress("writing the page"):
             write_report(
-                beside,
-                fitted,
-                gathered.X,
+                unfinished,
+                without_names(fitted),  # columns were found by name already
+                np.asarray(rows.load()),
                 modes=modes,
-                feature_names=recipe.labels(),
+                feature_names=rows.recipe.labels(),
                 title=name,
-                settings={"file": name, "rows": gathered.n_rows, "seed": fitting.seed},
+                settings={"file": name, "rows": rows.n_rows, "seed": fitting.seed},
                 random_state=fitting.seed,
             )
     if not reading.quiet:
-        say(f"wrote {place}")
+        say(f"wrote {path}")
 
 
 @app.command()
 @grouped
 def segment(
-    file: PictureFile,
-    painting: Painting,
+    file: ImageFile,
+    options: ImageOptions,
     draw: DrawOption = Draw.means,
-    prominence: PictureProminence = None,
+    prominence: ImageProminence = None,
     contrast: Contrast = None,
     n_segments: NSegments = None,
     min_size: MinSize = None,
 ) -> None:
-    """Segment a picture by the modes that its pixels climb to.
+    """Divide an image into segments, by the modes that its pixels climb to.
 
     [bold]Examples[/bold]
 
@@ -268,7 +273,7 @@ def segment(
         from modeseek.cli import console
     with needing("image"):
         from modeseek import image
-        from modeseek.image import files as pictures
+        from modeseek.image import files as image_files
     check_finite("--prominence", prominence)
     check_finite("--contrast", contrast)
     levels: dict[str, Any] = {
@@ -277,29 +282,31 @@ def segment(
         "min_size": min_size,
     }
     given = {name: value for name, value in levels.items() if value is not None}
-    place = painting.place(file, ".segments.png")
-    source = _read_picture(file, painting)
-    with console.stages() as stage, _blaming(file):
+    path = options.output_path(file, ".segments.png")
+    source = _read_image(file, options)
+    with console.stages() as stage, _naming_file(file):
         segments = image.segment(
             source.pixels,
             n_segments=n_segments,
             channel_axis=source.channel_axis,
-            **painting.settings(stage),
+            **options.settings(stage),
             **given,
         )
-    with _painted(place, painting) as beside:
-        pictures.write_segments(beside, str(place), source, segments, draw)
-    if not painting.quiet:
-        table = console.segment_table(segments, pictures.mean_colors(source, segments))
-        console.show(table, stderr=place is None)
+    with output_file(path, force=options.force) as unfinished:
+        image_files.write_segments(unfinished, str(path), source, segments, draw)
+    if not options.quiet:
+        _say_written(path)
+        colors = image_files.mean_colors(source, segments)
+        table = console.segment_table(segments, colors)
+        console.show(table, stderr=path is None)
 
 
 @app.command()
 @grouped
 def smooth(
-    file: PictureFile, painting: Painting, prominence: PictureProminence = None
+    file: ImageFile, options: ImageOptions, prominence: ImageProminence = None
 ) -> None:
-    """Smooth a picture and keep its edges: every pixel in the colour of its mode.
+    """Smooth an image and keep its edges: every pixel in the colour of its mode.
 
     [bold]Examples[/bold]
 
@@ -311,23 +318,25 @@ def smooth(
         from modeseek.cli import console
     with needing("image"):
         from modeseek import image
-        from modeseek.image import files as pictures
+        from modeseek.image import files as image_files
     check_finite("--prominence", prominence)
-    place = painting.place(file, f".smooth{ending(file)}")
-    source = _read_picture(file, painting)
-    with console.stages() as stage, _blaming(file):
+    path = options.output_path(file, f".smooth{ending(file)}")
+    source = _read_image(file, options)
+    with console.stages() as stage, _naming_file(file):
         pixels = image.smooth(
             source.pixels,
             prominence=prominence or 0.0,
             channel_axis=source.channel_axis,
-            **painting.settings(stage),
+            **options.settings(stage),
         )
-    with _painted(place, painting) as beside:
-        pictures.write_picture(beside, str(place), source, pixels)
+    with output_file(path, force=options.force) as unfinished:
+        image_files.write_picture(unfinished, str(path), source, pixels)
+    if not options.quiet:
+        _say_written(path)
 
 
-def _read_picture(file: str, painting: Painting) -> Picture:
-    """Read a picture from a file or from standard input."""
+def _read_image(file: str, options: ImageOptions) -> Picture:
+    """Read an image from a file or from standard input."""
     from modeseek.image.files import read_picture
 
     with ExitStack() as stack:
@@ -335,27 +344,19 @@ def _read_picture(file: str, painting: Painting) -> Picture:
         if file == "-":
             path = stack.enter_context(spooled(sys.stdin.buffer))
         source = read_picture(path, "standard input" if file == "-" else file)
-    if source.n_frames > 1 and not painting.quiet:
-        say(f"{file}: the first of {source.n_frames} pictures in it")
+    if source.n_frames > 1 and not options.quiet:
+        say(f"{file}: the first of {source.n_frames} images in it")
     return source
 
 
-@contextmanager
-def _painted(place: Path | None, painting: Painting) -> Iterator[Path]:
-    """Give a file to write a picture to; say where it is in the end."""
-    if place is None:
-        with draining(sys.stdout.buffer) as path:
-            yield path
-        return
-    with replacing(place, force=painting.force) as path:
-        yield path
-    if not painting.quiet:
-        say(f"wrote {place}")
+def _say_written(path: Path | None) -> None:
+    if path is not None:
+        say(f"wrote {path}")
 
 
 @contextmanager
-def _blaming(file: str) -> Iterator[None]:
-    """Let what the library says of bad data name the file."""
+def _naming_file(file: str) -> Iterator[None]:
+    """Begin what the library says of bad data with the name of the file."""
     try:
         yield
     except (ValueError, TypeError) as error:

@@ -18,8 +18,8 @@ from modeseek.cluster.mode_clustering import ModeClustering
 from modeseek.errors import one_line
 from modeseek.rows.arrays import Floats, Integers
 
-#: Seconds before a bar is shown.
-PATIENCE = 2.0
+#: Work that takes longer than this shows a bar.
+SECONDS_BEFORE_BAR = 2.0
 
 #: Features of a mode that are shown.
 SHOWN_FEATURES = 4
@@ -78,7 +78,7 @@ def _bar(how: str) -> Iterator[Progress]:
         redirect_stderr=False,
         disable=not sys.stderr.isatty(),
     )
-    timer = threading.Timer(PATIENCE, bar.start)
+    timer = threading.Timer(SECONDS_BEFORE_BAR, bar.start)
     timer.daemon = True
     timer.start()
     try:
@@ -219,7 +219,7 @@ def merge_tree(model: ModeClustering, columns: Sequence[str], modes: Floats) -> 
         return Text(f"merged  {height}, {share}, at {at}", style="dim")
 
     merges_into: dict[int, list[int]] = {}
-    for i in reversed(range(len(tree.child))):  # from the lowest pass up
+    for i in reversed(range(len(tree.child))):  # from the lowest saddle up
         merges_into.setdefault(int(tree.parent[i]), []).append(i)
     root = next(iter(set(range(len(modes))) - set(tree.child.tolist())))
     drawn = {root: Tree(describe(root, None))}

@@ -26,236 +26,6 @@ class Format(StrEnum):
     fcs = "fcs"
 
 
-TABLES = "Table: CSV, Parquet, Feather, NPY or FCS; - is standard input."
-COLUMNS, FITTING, FILES = "Columns and rows", "Clustering", "Files"
-
-File = Annotated[str, typer.Argument(help=TABLES, show_default=False)]
-Columns = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--columns",
-        "-c",
-        help="Columns to cluster by, with commas; by default all of numbers.",
-        rich_help_panel=COLUMNS,
-    ),
-]
-DropColumns = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--drop-columns", help="Columns not to cluster by.", rich_help_panel=COLUMNS
-    ),
-]
-DropMissing = Annotated[
-    bool,
-    typer.Option(
-        "--drop-missing/--keep-missing",
-        help="Leave rows with missing values out of the output; kept rows have an "
-        "empty cluster (NaN in NPY and FCS). They are counted either way.",
-        rich_help_panel=COLUMNS,
-    ),
-]
-Cofactor = Annotated[
-    float | None,
-    typer.Option(
-        min=0.0,
-        help="Take arcsinh(x / cofactor); 0 for none. By default none, but for FCS: "
-        "150 with scatter channels (fluorescence), 5 without (mass cytometry). "
-        "Scatter stays linear.",
-        rich_help_panel=COLUMNS,
-    ),
-]
-Compensate = Annotated[
-    bool,
-    typer.Option(
-        "--compensate/--no-compensate",
-        help="Undo spill between the channels of an FCS file by its own matrix.",
-        rich_help_panel=COLUMNS,
-    ),
-]
-Delimiter = Annotated[
-    str | None,
-    typer.Option(
-        help="Between cells of a CSV file; by default seen from its first line.",
-        rich_help_panel=COLUMNS,
-    ),
-]
-Header = Annotated[
-    bool | None,
-    typer.Option(
-        "--header/--no-header",
-        help="Whether a CSV file starts with names; by default, unless its first "
-        "line is numbers.",
-        rich_help_panel=COLUMNS,
-        show_default=False,
-    ),
-]
-Standardize = Annotated[
-    bool,
-    typer.Option(
-        "--standardize/--raw",
-        help="Standardise columns, so that their units do not matter, or take one "
-        "width for all of them in the unit they share.",
-        rich_help_panel=FITTING,
-    ),
-]
-Prominence = Annotated[
-    float | None,
-    typer.Option(
-        min=0.0,
-        help="Merge modes between which the log-density falls less than this; 0 "
-        "keeps all. By default 0.3, or the standard error if that is more.",
-        rich_help_panel=FITTING,
-    ),
-]
-NClusters = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        help="Merge the least prominent modes until so many clusters are left.",
-        rich_help_panel=FITTING,
-    ),
-]
-Seed = Annotated[
-    int,
-    typer.Option(
-        min=0, max=2**32 - 1, help="Seed of all draws.", rich_help_panel=FITTING
-    ),
-]
-Jobs = Annotated[
-    int | None,
-    typer.Option(
-        "--jobs",
-        "-j",
-        help="Threads; by default every core. The result does not depend on it.",
-        rich_help_panel=FITTING,
-    ),
-]
-MaxRows = Annotated[
-    int | None,
-    typer.Option(
-        min=2,
-        help="Rows to fit on at most, drawn at random; by default what fits in half "
-        "of the free memory. All rows get a cluster.",
-        rich_help_panel=FITTING,
-    ),
-]
-Output = Annotated[
-    str | None,
-    typer.Option(
-        "--output",
-        "-o",
-        help="File to write, - for standard output; by default beside the input.",
-        rich_help_panel=FILES,
-    ),
-]
-OutputFormat = Annotated[
-    Format | None,
-    typer.Option(
-        "--format",
-        "-f",
-        help="Format to write; by default by the ending, or that of the input.",
-        rich_help_panel=FILES,
-    ),
-]
-ClusterColumn = Annotated[
-    str, typer.Option(help="Name of the column to add.", rich_help_panel=FILES)
-]
-Force = Annotated[
-    bool,
-    typer.Option("--force", help="Replace files that exist.", rich_help_panel=FILES),
-]
-Quiet = Annotated[
-    bool,
-    typer.Option(
-        "--quiet", "-q", help="Print errors and warnings only.", rich_help_panel=FILES
-    ),
-]
-ModelFile = Annotated[
-    Path, typer.Argument(help="Model saved by cluster --model.", show_default=False)
-]
-SaveModel = Annotated[
-    Path | None,
-    typer.Option("--model", "-m", help="Save the model here.", rich_help_panel=FILES),
-]
-UseModel = Annotated[
-    Path | None,
-    typer.Option(
-        "--model",
-        "-m",
-        help="Show this model on the rows, in place of fitting one.",
-        rich_help_panel=FILES,
-    ),
-]
-TableOrModel = Annotated[
-    str,
-    typer.Argument(
-        help="Table, or a model saved by cluster --model.", show_default=False
-    ),
-]
-
-PICTURES = "Picture"
-PictureFile = Annotated[
-    str,
-    typer.Argument(
-        help="Picture: PNG, JPEG, TIFF, WebP and what else Pillow reads; - is "
-        "standard input.",
-        show_default=False,
-    ),
-]
-PictureOutput = Annotated[
-    str | None,
-    typer.Option(
-        "--output",
-        "-o",
-        help="Picture to write, - for a PNG on standard output; by default beside the "
-        "input. Segments can be written as an NPY array, too.",
-        rich_help_panel=FILES,
-    ),
-]
-MaxPixels = Annotated[
-    int,
-    typer.Option(
-        min=0,
-        help="Blocks that a larger picture is reduced to; 0 lets every pixel climb.",
-        rich_help_panel=PICTURES,
-    ),
-]
-PictureProminence = Annotated[
-    float | None,
-    typer.Option(
-        min=0.0,
-        help="Merge modes between which the log-density falls less than this; by "
-        "default 0.3 for segments, and 0 to smooth.",
-        rich_help_panel=PICTURES,
-    ),
-]
-Contrast = Annotated[
-    float | None,
-    typer.Option(
-        min=0.0,
-        help="Join neighbours whose border has less contrast than this; 0 joins none. "
-        "By default 0.45.",
-        rich_help_panel=PICTURES,
-    ),
-]
-NSegments = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        help="Join neighbours until at most so many segments are left.",
-        rich_help_panel=PICTURES,
-    ),
-]
-MinSize = Annotated[
-    int | None,
-    typer.Option(
-        min=0,
-        help="Join pieces of fewer pixels to a neighbour; by default 0.2 % of all.",
-        rich_help_panel=PICTURES,
-    ),
-]
-
-
 class Draw(StrEnum):
     """How segments are drawn."""
 
@@ -264,13 +34,228 @@ class Draw(StrEnum):
     labels = "labels"
 
 
+def _option(panel: str, text: str, *names: str, **limits: Any) -> Any:
+    """Declare an option, with its help and the panel of the help that it stands in.
+
+    The names are those on the command line, by default that of the parameter; limits
+    are further arguments of :func:`typer.Option`.
+    """
+    return typer.Option(*names, help=text, rich_help_panel=panel, **limits)
+
+
+def _argument(text: str) -> Any:
+    return typer.Argument(help=text, show_default=False)
+
+
+COLUMNS, FITTING, FILES = "Columns and rows", "Clustering", "Files"
+
+File = Annotated[
+    str, _argument("Table: CSV, Parquet, Feather, NPY or FCS; - is standard input.")
+]
+Columns = Annotated[
+    list[str] | None,
+    _option(
+        COLUMNS,
+        "Columns to cluster by, separated by commas; by default all that hold numbers.",
+        *("--columns", "-c"),
+    ),
+]
+DropColumns = Annotated[
+    list[str] | None,
+    _option(COLUMNS, "Columns not to cluster by.", "--drop-columns"),
+]
+DropMissing = Annotated[
+    bool,
+    _option(
+        COLUMNS,
+        "Leave rows with missing values out of the output; kept rows have an empty "
+        "cluster (NaN in NPY and FCS). They are counted either way.",
+        "--drop-missing/--keep-missing",
+    ),
+]
+Cofactor = Annotated[
+    float | None,
+    _option(
+        COLUMNS,
+        "Take arcsinh(x / cofactor); 0 for none. By default none, but for FCS: 150 "
+        "with scatter channels (fluorescence), 5 without (mass cytometry). Scatter "
+        "stays linear.",
+        min=0.0,
+    ),
+]
+Compensate = Annotated[
+    bool,
+    _option(
+        COLUMNS,
+        "Undo spill between the channels of an FCS file by its own matrix.",
+        "--compensate/--no-compensate",
+    ),
+]
+Delimiter = Annotated[
+    str | None,
+    _option(
+        COLUMNS,
+        "Character between the cells of a CSV file; by default recognised from its "
+        "first line.",
+    ),
+]
+Header = Annotated[
+    bool | None,
+    _option(
+        COLUMNS,
+        "Whether a CSV file starts with the names of its columns; by default, unless "
+        "its first line is numbers.",
+        "--header/--no-header",
+        show_default=False,
+    ),
+]
+Standardize = Annotated[
+    bool,
+    _option(
+        FITTING,
+        "Standardise columns, so that their units do not matter, or take them as they "
+        "are, in a unit that all share.",
+        "--standardize/--raw",
+    ),
+]
+Prominence = Annotated[
+    float | None,
+    _option(
+        FITTING,
+        "Merge modes of a smaller prominence, which is how far the log-density falls "
+        "between a mode and a higher one; 0 keeps all. By default modes are merged "
+        "that chance may have made.",
+        min=0.0,
+    ),
+]
+NClusters = Annotated[
+    int | None,
+    _option(
+        FITTING,
+        "Merge the least prominent modes until so many clusters are left.",
+        min=1,
+    ),
+]
+Seed = Annotated[
+    int, _option(FITTING, "Seed of all random draws.", min=0, max=2**32 - 1)
+]
+Jobs = Annotated[
+    int | None,
+    _option(
+        FITTING,
+        "Threads; by default every core. The result does not depend on it.",
+        *("--jobs", "-j"),
+    ),
+]
+MaxRows = Annotated[
+    int | None,
+    _option(
+        FITTING,
+        "Rows to fit on at most, drawn at random; by default all, as far as memory "
+        "suffices. All rows get a cluster.",
+        min=2,
+    ),
+]
+Output = Annotated[
+    str | None,
+    _option(
+        FILES,
+        "File to write, - for standard output; by default beside the input.",
+        *("--output", "-o"),
+    ),
+]
+OutputFormat = Annotated[
+    Format | None,
+    _option(
+        FILES,
+        "Format to write; by default by the ending, or that of the input.",
+        *("--format", "-f"),
+    ),
+]
+ClusterColumn = Annotated[str, _option(FILES, "Name of the column to add.")]
+Force = Annotated[bool, _option(FILES, "Replace files that exist.", "--force")]
+Quiet = Annotated[
+    bool, _option(FILES, "Print errors and warnings only.", "--quiet", "-q")
+]
+ModelFile = Annotated[Path, _argument("Model saved by cluster --model.")]
+SaveModel = Annotated[
+    Path | None, _option(FILES, "Save the model here.", "--model", "-m")
+]
+UseModel = Annotated[
+    Path | None,
+    _option(
+        FILES,
+        "Show the clusters of this model, instead of fitting one.",
+        *("--model", "-m"),
+    ),
+]
+TableOrModel = Annotated[str, _argument("Table, or a model saved by cluster --model.")]
+
+IMAGES = "Image"
+ImageFile = Annotated[
+    str,
+    _argument(
+        "Image: PNG, JPEG, TIFF, WebP and what else Pillow reads; - is standard input."
+    ),
+]
+ImageOutput = Annotated[
+    str | None,
+    _option(
+        FILES,
+        "Image to write, - for a PNG on standard output; by default beside the input. "
+        "Segments can be written as an NPY array, too.",
+        *("--output", "-o"),
+    ),
+]
+MaxPixels = Annotated[
+    int,
+    _option(
+        IMAGES,
+        "Blocks that a larger image is reduced to; 0 lets every pixel climb.",
+        min=0,
+    ),
+]
+ImageProminence = Annotated[
+    float | None,
+    _option(
+        IMAGES,
+        "Merge modes between which the log-density falls less than this; by default "
+        "0.3 for segments, and 0 to smooth.",
+        min=0.0,
+    ),
+]
+Contrast = Annotated[
+    float | None,
+    _option(
+        IMAGES,
+        "Join neighbouring segments whose border has less contrast than this; 0 joins "
+        "none. By default 0.5.",
+        min=0.0,
+    ),
+]
+NSegments = Annotated[
+    int | None,
+    _option(
+        IMAGES,
+        "Join neighbouring segments until at most so many are left.",
+        min=1,
+    ),
+]
+MinSize = Annotated[
+    int | None,
+    _option(
+        IMAGES,
+        "Join segments of fewer pixels to a neighbour; by default 0.2 % of all pixels.",
+        min=0,
+    ),
+]
 DrawOption = Annotated[
     Draw,
-    typer.Option(
+    _option(
+        IMAGES,
+        "Every segment in its mean colour, borders over the image, or the number of "
+        "the segment as a grey value of 16 bits.",
         "--draw",
-        help="Every segment in its mean colour, borders over the picture, or the "
-        "number of the segment as a grey value of 16 bits.",
-        rich_help_panel=PICTURES,
     ),
 ]
 
@@ -281,7 +266,12 @@ def check_finite(name: str, value: float | None) -> None:
         raise UsageError(f"{name} must be a finite number; got {value}.")
 
 
-class Reading(NamedTuple):
+def _check_jobs(jobs: int | None) -> None:
+    if jobs == 0:
+        raise UsageError("--jobs must not be 0; -1 is every core.")
+
+
+class ReadOptions(NamedTuple):
     """How to read a table, and how to go about it."""
 
     delimiter: Delimiter = None
@@ -292,13 +282,12 @@ class Reading(NamedTuple):
 
     def check(self) -> None:
         """Refuse values that make no sense."""
-        if self.jobs == 0:
-            raise UsageError("--jobs must not be 0; -1 is every core.")
+        _check_jobs(self.jobs)
         if self.delimiter is not None and len(self.delimiter.encode()) != 1:
             raise UsageError("--delimiter must be a single character.")
 
 
-class Fitting(NamedTuple):
+class FitOptions(NamedTuple):
     """What to fit a model to, and how."""
 
     columns: Columns = None
@@ -319,7 +308,7 @@ class Fitting(NamedTuple):
         check_finite("--cofactor", self.cofactor)
 
 
-class Writing(NamedTuple):
+class WriteOptions(NamedTuple):
     """Where labelled rows go."""
 
     output: Output = None
@@ -334,10 +323,10 @@ class Writing(NamedTuple):
             raise UsageError("--cluster-column must not be empty.")
 
 
-class Painting(NamedTuple):
-    """How to work on a picture, and where the result goes."""
+class ImageOptions(NamedTuple):
+    """How to work on an image, and where the result goes."""
 
-    output: PictureOutput = None
+    output: ImageOutput = None
     max_pixels: MaxPixels = 10_000
     seed: Seed = 0
     jobs: Jobs = None
@@ -346,30 +335,30 @@ class Painting(NamedTuple):
 
     def check(self) -> None:
         """Refuse values that make no sense."""
-        if self.jobs == 0:
-            raise UsageError("--jobs must not be 0; -1 is every core.")
+        _check_jobs(self.jobs)
         if 0 < self.max_pixels < 100:
             raise UsageError("--max-pixels must be 0 or at least 100.")
 
-    def place(self, file: str, new: str) -> Path | None:
-        """Where the picture shall stand; None is standard output."""
+    def output_path(self, file: str, new_ending: str) -> Path | None:
+        """Where the new image goes; None is standard output."""
         if self.output == "-" or (self.output is None and file == "-"):
             return None
-        place = Path(self.output or beside_file(file, new))
-        refuse_existing(place, self.force)
-        return place
+        path = Path(self.output or beside_file(file, new_ending))
+        refuse_existing(path, self.force)
+        return path
 
-    def settings(self, report: Callable[[str, float], None]) -> dict[str, Any]:
-        """What the functions for pictures take."""
+    def settings(self, progress: Callable[[str, float], None]) -> dict[str, Any]:
+        """Arguments that the functions of :mod:`modeseek.image` take."""
         return {
             "max_pixels": self.max_pixels or None,
             "random_state": self.seed,
             "n_jobs": self.jobs,
-            "progress": report,
+            "progress": progress,
         }
 
 
-GROUPS = (Reading, Fitting, Writing, Painting)
+#: Groups of options that a command may take as one parameter.
+GROUPS = (ReadOptions, FitOptions, WriteOptions, ImageOptions)
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
@@ -389,20 +378,20 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     groups = {name: kind for name, kind in hints.items() if kind in GROUPS}
 
     @functools.wraps(command)
-    def spread(**given: Any) -> None:
+    def take_options(**given: Any) -> None:
         for name, group in groups.items():
             made = group(**{field: given.pop(field) for field in group._fields})
             made.check()
             given[name] = made
         command(**given)
 
-    parameters = list(_spread(inspect.signature(command), hints))
-    spread.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    spread.__annotations__ = {p.name: p.annotation for p in parameters}
-    return spread
+    parameters = list(_ungrouped(inspect.signature(command), hints))
+    take_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    take_options.__annotations__ = {p.name: p.annotation for p in parameters}
+    return take_options
 
 
-def _spread(
+def _ungrouped(
     signature: inspect.Signature, hints: dict[str, Any]
 ) -> Iterator[inspect.Parameter]:
     """Parameters of a command, groups replaced by their options."""
@@ -413,7 +402,5 @@ def _spread(
             yield parameter.replace(kind=keyword, annotation=group)
             continue
         fields = get_type_hints(group, include_extras=True)
-        for field, default in group._field_defaults.items():
-            yield inspect.Parameter(
-                field, keyword, default=default, annotation=fields[field]
-            )
+        for field, option in inspect.signature(group).parameters.items():
+            yield option.replace(kind=keyword, annotation=fields[field])

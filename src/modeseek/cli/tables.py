@@ -102,7 +102,7 @@ def guess_kind(path: Path | None, default: str) -> str:
     return SUFFIXES.get(plain.suffix.lower(), default)
 
 
-def _see_kind(path: Path) -> str:
+def _recognize_kind(path: Path) -> str:
     """Format of a file by its first bytes."""
     with path.open("rb") as handle:
         start = handle.read(4)
@@ -138,7 +138,7 @@ def open_table(
     """
     name = str(path) if name is None else name
     with _reading(name):
-        kind = kind or guess_kind(path, _see_kind(path))
+        kind = kind or guess_kind(path, _recognize_kind(path))
         if kind == "csv":
             table = _open_csv(path, name, delimiter, header)
         else:

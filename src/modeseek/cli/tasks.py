@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,37 +12,39 @@ import numpy as np
 import pyarrow as pa
 
 from modeseek.cli.columns import choose_columns
-from modeseek.cli.console import cluster_table, progress, show
-from modeseek.cli.options import Fitting, Reading, Writing
-from modeseek.cli.sinks import add_column, typed, typed_schema, writing
-from modeseek.cli.streaming import (
-    Gathered,
+from modeseek.cli.console import cluster_table, progress, show, stages
+from modeseek.cli.features import (
     Recipe,
-    gather,
-    keep_clusters,
+    TableRows,
+    count_rows,
     label_rows,
-    rows_that_fit,
+    most_rows,
 )
-from modeseek.cli.tables import Table, compensated, guess_kind, open_table
+from modeseek.cli.options import FitOptions, ReadOptions, WriteOptions
+from modeseek.cli.tables import (
+    Table,
+    compensated,
+    guess_kind,
+    open_table,
+)
+from modeseek.cli.writers import add_column, typed, typed_schema, writing
 from modeseek.cluster.mode_clustering import ModeClustering
 from modeseek.errors import DataError, UsageError, say
 from modeseek.files import (
     beside_file,
-    draining,
     ending,
     is_stream,
+    output_file,
     refuse_existing,
-    replacing,
     spooled,
 )
 from modeseek.gradient.least_squares import LogDensityGradient
 from modeseek.persist import SavedModel, load_model
 from modeseek.rows.arrays import Integers
-from modeseek.rows.rounding import RoundingWarning, warn_of_rounding
 
 
 @contextmanager
-def opened(file: str, reading: Reading) -> Iterator[Table]:
+def opened(file: str, reading: ReadOptions) -> Iterator[Table]:
     """Open a table; what cannot be read twice is copied first."""
     with ExitStack() as stack:
         path, name = Path(file), file
@@ -61,7 +62,7 @@ def opened(file: str, reading: Reading) -> Iterator[Table]:
 class Target:
     """Where labelled rows go: a file, or standard output."""
 
-    def __init__(self, table: Table, file: str, writing: Writing) -> None:
+    def __init__(self, table: Table, file: str, writing: WriteOptions) -> None:
         self.table, self.options = table, writing
         kind, output = writing.output_format, writing.output
         if output is None and file == "-":
@@ -70,28 +71,18 @@ class Target:
             output = beside_file(
                 file, f".clusters{f'.{kind}' if kind else ending(file)}"
             )
-        self.place = None if output == "-" else Path(output)
-        self.kind = kind.value if kind else guess_kind(self.place, table.kind)
+        self.path = None if output == "-" else Path(output)
+        self.kind = kind.value if kind else guess_kind(self.path, table.kind)
         if writing.cluster_column in table.schema.names:
             raise UsageError(
                 f"{table.name} has a column {writing.cluster_column!r} already: name "
                 "another with --cluster-column."
             )
-        if self.place is not None:
-            refuse_existing(self.place, writing.force)
-
-    @contextmanager
-    def open(self) -> Iterator[Path]:
-        """Give a file to write that goes to its place when all went well."""
-        if self.place is None:
-            with draining(sys.stdout.buffer) as path:
-                yield path
-        else:
-            with replacing(self.place, force=self.options.force) as path:
-                yield path
+        if self.path is not None:
+            refuse_existing(self.path, writing.force)
 
 
-def _split(given: Sequence[str] | None, names: Sequence[str]) -> list[str]:
+def _split_names(given: Sequence[str] | None, names: Sequence[str]) -> list[str]:
     """Names given with commas, but for names that have commas themselves."""
     return [
         name
@@ -100,11 +91,13 @@ def _split(given: Sequence[str] | None, names: Sequence[str]) -> list[str]:
     ]
 
 
-def _recipe(table: Table, reading: Reading, fitting: Fitting) -> Recipe:
+def _make_recipe(table: Table, reading: ReadOptions, fitting: FitOptions) -> Recipe:
     """Choose columns and their transform, and say what was left out."""
     names = table.schema.names
     choice = choose_columns(
-        table, _split(fitting.columns, names), _split(fitting.drop_columns, names)
+        table,
+        _split_names(fitting.columns, names),
+        _split_names(fitting.drop_columns, names),
     )
     if choice.left_out and not reading.quiet:
         said = ", ".join(f"{name} ({why})" for name, why in choice.left_out.items())
@@ -127,7 +120,7 @@ def saved_recipe(saved: SavedModel) -> Recipe:
     return Recipe(columns, saved.cofactors or (0.0,) * d)
 
 
-def _prepared(table: Table, recipe: Recipe, reading: Reading) -> Table:
+def _prepared(table: Table, recipe: Recipe, reading: ReadOptions) -> Table:
     """The table with the columns that are needed, compensated if that is wanted."""
     for column in recipe.columns:
         if column not in table.schema.names:
@@ -137,59 +130,122 @@ def _prepared(table: Table, recipe: Recipe, reading: Reading) -> Table:
     return compensated(table) if reading.compensate else table
 
 
-def gather_rows(
-    table: Table, recipe: Recipe, reading: Reading, fitting: Fitting
-) -> Gathered:
-    """Read the rows to fit on, and say if they are not all."""
-    most = fitting.max_rows or rows_that_fit(len(recipe.columns))
+def find_rows(
+    table: Table,
+    recipe: Recipe,
+    reading: ReadOptions,
+    fitting: FitOptions,
+    *,
+    in_memory: bool = False,
+) -> TableRows:
+    """Find the rows to fit on, and say if they are not all.
+
+    Parameters
+    ----------
+    table : Table
+    recipe : Recipe
+    reading, fitting : options
+    in_memory : bool
+        Whether the rows will be held in memory, rather than read in chunks.
+
+    Returns
+    -------
+    TableRows
+    """
     prepared = _prepared(table, recipe, reading)
-    with progress(f"reading {table.name}", table.n_rows) as tick:
-        found = gather(prepared, recipe, most=most, seed=fitting.seed, tick=tick)
-    n_complete = found.n_rows - found.n_missing
-    if not found.whole and not reading.quiet:
-        say(f"fitted on {len(found.X):,} of {n_complete:,} rows, drawn at random")
+    with progress(f"reading {table.name}", table.n_rows) as advance:
+        rows = count_rows(prepared, recipe, advance)
+    n_complete = rows.n_complete
     if n_complete < 2:
         raise DataError(
-            f"{table.name}: {n_complete} of {found.n_rows} rows have no missing value, "
+            f"{table.name}: {n_complete} of {rows.n_rows} rows have no missing value, "
             "and clustering needs two."
         )
-    return found
+    most = fitting.max_rows or most_rows(rows, in_memory=in_memory)
+    if most < n_complete and not reading.quiet:
+        say(f"fitted on {most:,} of {n_complete:,} rows, drawn at random")
+    return rows.draw(most, fitting.seed)
 
 
-def tell_missing(gathered: Gathered, reading: Reading, how: str = "left out") -> None:
+def tell_missing(rows: TableRows, reading: ReadOptions, how: str = "left out") -> None:
     """Say how many rows have missing values, and what becomes of them."""
-    if gathered.n_missing and not reading.quiet:
+    if rows.n_missing and not reading.quiet:
         say(
-            f"{gathered.n_missing:,} of {gathered.n_rows:,} rows have missing values "
+            f"{rows.n_missing:,} of {rows.n_rows:,} rows have missing values "
             f"and were {how}"
         )
 
 
 def fit_table(
-    table: Table, reading: Reading, fitting: Fitting
-) -> tuple[ModeClustering, Recipe, Gathered]:
-    """Fit a model to the rows of a table."""
-    recipe = _recipe(table, reading, fitting)
-    gathered = gather_rows(table, recipe, reading, fitting)
+    table: Table, reading: ReadOptions, fitting: FitOptions, *, in_memory: bool = False
+) -> tuple[ModeClustering, TableRows]:
+    """Fit a model to the rows of a table; see :func:`find_rows`."""
+    recipe = _make_recipe(table, reading, fitting)
+    rows = find_rows(table, recipe, reading, fitting, in_memory=in_memory)
     shared: dict[str, Any] = {"random_state": fitting.seed, "n_jobs": reading.jobs}
     # The default estimator standardises; "cv" takes one width for all columns.
     raw = None if fitting.standardize else LogDensityGradient(bandwidth="cv", **shared)
     model = ModeClustering(raw, **shared)
     try:
-        with (
-            progress(f"fitting {len(gathered.X):,} rows"),
-            warnings.catch_warnings(),
-        ):
-            warnings.simplefilter("ignore", RoundingWarning)  # it would number columns
-            model.fit(gathered.X)
+        # A table of one batch is read once; a larger one by the fit, in chunks.
+        if in_memory or rows.is_one_batch:
+            X = rows.load()
+            with progress(f"fitting {X.num_rows:,} rows"):
+                model.fit(X)
+        else:
+            with stages() as stage:
+                model.fit(_reader(rows, stage))
+    except DataError:
+        raise
     except ValueError as error:
         raise DataError(f"{table.name}: {error}") from error
-    warn_of_rounding(model._rounding, recipe.columns, stacklevel=2)
     set_level(table.name, model, fitting)
-    return model, recipe, gathered
+    return model, rows
 
 
-def set_level(name: str, model: ModeClustering, fitting: Fitting) -> None:
+def _reader(rows: TableRows, stage: Callable[[str, float], None]) -> Any:
+    """Make a function that reads the chunks anew, and says how far that is."""
+    n_rows = rows.n_complete if rows.drawn is None else len(rows.drawn)
+    n_readings = 1
+
+    def chunks() -> Iterator[pa.Table]:
+        nonlocal n_readings
+        done = 0
+        for chunk in rows.chunks():
+            yield chunk
+            done += chunk.num_rows
+            stage(f"fitting {rows.table.name}, reading {n_readings}", done / n_rows)
+        n_readings += 1
+
+    return chunks
+
+
+def keep_clusters(model: ModeClustering, n_clusters: int) -> None:
+    """Cut a fitted model's tree to a number of clusters, as ``prominence`` would.
+
+    Parameters
+    ----------
+    model : ModeClustering
+        Fitted; its ``prominence`` and labels are changed.
+    n_clusters : int
+    """
+    tree = model.merge_tree_
+    tree.cut(n_clusters=n_clusters)  # refuses a number that cannot be had
+    ranked = np.sort(tree.prominence)
+    made = len(tree.heights) - n_clusters
+    if made < len(ranked):
+        level = float(ranked[made])
+    else:
+        level = float(np.nextafter(ranked[-1], np.inf)) if len(ranked) else 0.0
+    if np.count_nonzero(ranked < level) != made:
+        raise ValueError(
+            f"There is no level with {n_clusters} clusters: merges of the same "
+            "prominence come together."
+        )
+    model.set_params(prominence=level)._store_level()
+
+
+def set_level(name: str, model: ModeClustering, fitting: FitOptions) -> None:
     """Cut the tree where the options say; every level is in the fitted model."""
     try:
         if fitting.n_clusters is not None:
@@ -201,19 +257,16 @@ def set_level(name: str, model: ModeClustering, fitting: Fitting) -> None:
 
 
 def load(path: Path, jobs: int | None) -> SavedModel:
-    """Load a model that is asked about plain arrays, on so many threads."""
+    """Load a model to be used on so many threads."""
     saved = load_model(path)
     for part in (saved.model, saved.model.estimator_):
         part.set_params(n_jobs=jobs)
-        # Columns are found by name here, not by the model.
-        if hasattr(part, "feature_names_in_"):
-            del part.feature_names_in_
     return saved
 
 
 def label_table(
     target: Target,
-    reading: Reading,
+    reading: ReadOptions,
     recipe: Recipe,
     model: ModeClustering,
     total: int | None,
@@ -228,11 +281,11 @@ def label_table(
     sizes = np.zeros(model.n_clusters_, dtype=np.intp)
     n_missing = n_rows = 0
     with (
-        progress(f"labelling {table.name}", total) as tick,
-        target.open() as path,
+        progress(f"labelling {table.name}", total) as advance,
+        output_file(target.path, force=options.force) as path,
         writing(path, target.kind, table, added) as write,
     ):
-        for batch, labels in label_rows(table, recipe, model, known, tick):
+        for batch, labels in label_rows(table, recipe, model, known, advance):
             missing = labels < 0
             sizes += np.bincount(labels[~missing], minlength=len(sizes))
             n_missing, n_rows = n_missing + int(missing.sum()), n_rows + len(labels)
@@ -243,13 +296,13 @@ def label_table(
             keep = pa.array(~missing)
             write(labelled.filter(keep) if options.drop_missing else labelled)
     how = "left out" if options.drop_missing else "kept, with no cluster"
-    tell_missing(Gathered(np.empty((0, 0)), n_rows, n_missing), reading, how)
+    tell_missing(TableRows(table, recipe, n_rows, n_missing), reading, how)
     return sizes
 
 
 def summarize(
     target: Target,
-    reading: Reading,
+    reading: ReadOptions,
     recipe: Recipe,
     model: ModeClustering,
     sizes: Integers,
@@ -259,6 +312,6 @@ def summarize(
         return
     centers = recipe.undo(model.cluster_centers_)
     table = cluster_table(model, sizes, recipe.columns, centers)
-    show(table, stderr=target.place is None)
-    if target.place is not None:
-        say(f"wrote {target.place}")
+    show(table, stderr=target.path is None)
+    if target.path is not None:
+        say(f"wrote {target.path}")

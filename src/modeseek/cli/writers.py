@@ -104,7 +104,7 @@ def csv_lines(batch: pa.RecordBatch, delimiter: str = ",") -> bytes:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from modeseek.sinks import csv_lines
+    >>> from modeseek.cli.writers import csv_lines
     >>> rows = pa.RecordBatch.from_pydict({"a": [1, None], "b": ["x", "y, z"]})
     >>> csv_lines(rows)
     b'1,x\n,"y, z"\n'
