@@ -8,6 +8,7 @@ import pytest
 from sklearn.base import clone
 
 from modeseek import LogDensityGradient, ModeClustering
+from modeseek.cluster.blurring import blur
 from modeseek.datasets import three_gaussians
 from modeseek.field.fields import CommonField, PotentialField, SeparateField, gradient
 from modeseek.gradient.base import field_of, frame_of
@@ -300,8 +301,9 @@ def test_a_common_basis_has_no_fixed_point(ascent):
 def test_blurring_holds_the_strength_between_tasks_fixed():
     estimator = LogDensityGradient(30, coefficients="multitask")
     model = ModeClustering(estimator, ascent="blurring").fit(X)
-    gammas = {e.gamma_ for e in model._blurred}
-    assert len(model._blurred) > 1
+    used = blur(model.estimator_, X, None)
+    gammas = {e.gamma_ for e in used}
+    assert len(used) == len(model._landscape.rounds) > 1
     assert gammas == {model.estimator_.gamma_}
 
 

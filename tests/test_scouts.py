@@ -5,8 +5,8 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from modeseek import LogDensityGradient, ModeClustering
-from modeseek.cluster import mode_clustering
-from modeseek.cluster.mode_clustering import SCOUTS
+from modeseek.cluster import fitting
+from modeseek.cluster.fitting import SCOUTS
 from modeseek.datasets import three_gaussians
 from modeseek.rows.source import ArrayRows
 from modeseek.rows.subsample import few_of, survey
@@ -24,7 +24,7 @@ def test_scouts_are_enough_where_rows_climb_from_row_to_row(ascent, monkeypatch)
     model = ModeClustering(ascent=ascent).fit(BLOBS)
     assert model.ascent_ == "rows"
     assert rows_behind(model) == SCOUTS
-    monkeypatch.setattr(mode_clustering, "SCOUTS", len(BLOBS))
+    monkeypatch.setattr(fitting, "SCOUTS", len(BLOBS))
     with_all = ModeClustering(ascent=ascent).fit(BLOBS)
     assert rows_behind(with_all) == len(BLOBS)
     np.testing.assert_array_equal(model.labels_, with_all.labels_)

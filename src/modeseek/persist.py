@@ -22,14 +22,24 @@ import numpy as np
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
+from modeseek.cluster.former import adopt_format_1
 from modeseek.cluster.mode_clustering import ModeClustering
 from modeseek.errors import DataError
+from modeseek.field.fields import (
+    CommonField,
+    KernelField,
+    PotentialField,
+    SeparateField,
+)
+from modeseek.field.landscape import Ascent, BlurredLandscape, FieldLandscape
 from modeseek.files import replacing
 from modeseek.gradient.kernel import KernelDensityGradient
 from modeseek.gradient.least_squares import LogDensityGradient
 from modeseek.gradient.moments import Moments
+from modeseek.graph.landscape import GraphLandscape
 from modeseek.graph.row_graph import RowGraph
 from modeseek.rows.containers import is_lazy
+from modeseek.rows.coordinates import Frame
 from modeseek.rows.rounding import Rounding
 from modeseek.tree.merge_tree import MergeTree
 
@@ -61,6 +71,15 @@ OWN_TYPES = frozenset(
         RowGraph,
         Rounding,
         Moments,
+        Frame,
+        PotentialField,
+        SeparateField,
+        CommonField,
+        KernelField,
+        Ascent,
+        FieldLandscape,
+        BlurredLandscape,
+        GraphLandscape,
         KFold,
     )
 )
@@ -220,7 +239,7 @@ def load_model(path: str | os.PathLike[str]) -> SavedModel:
     except (NotImplementedError, RuntimeError, RecursionError, EOFError) as error:
         raise ModelError(f"{name}: not a model saved by modeseek.") from error
     _check_types(name, schema)
-    model = _load(name, content)
+    model = _load(name, content, about["format"])
     columns, cofactors = tuple(about["columns"]), tuple(about["cofactors"])
     if len(columns) not in (0, model.n_features_in_):
         raise ModelError(f"{name}: the model and its columns do not match.")
@@ -312,7 +331,7 @@ def _foreign(name: str, kind: str) -> ModelError:
     return ModelError(f"{name}: holds a {kind!r}, which no model is made of.")
 
 
-def _load(name: str, content: bytes) -> ModeClustering:
+def _load(name: str, content: bytes, format: int) -> ModeClustering:
     """Make the model, from a description whose packages are known."""
     import skops.io
 
@@ -333,6 +352,8 @@ def _load(name: str, content: bytes) -> ModeClustering:
     if not isinstance(model, ModeClustering):
         raise ModelError(f"{name}: holds a {type(model).__name__}, no ModeClustering.")
     try:
+        if format == 1:
+            adopt_format_1(model)
         check_is_fitted(model)
         model.get_params()
         with warnings.catch_warnings():
@@ -353,7 +374,7 @@ def _is_whole(model: ModeClustering) -> bool:
     numbered = (
         (model.row_modes_, model.row_modes_.shape, n_modes),
         (model.mode_labels_, (n_modes,), model.n_clusters_),
-        (model._tops, (model.n_clusters_,), n_modes),
+        (model.cluster_modes_, (model.n_clusters_,), n_modes),
         (tree.child, merges, n_modes),
         (tree.parent, merges, n_modes),
     )

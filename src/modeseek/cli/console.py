@@ -172,7 +172,7 @@ def _prominences(model: ModeClustering) -> list[str]:
     """Prominence of each cluster with its standard error, for people."""
     tree = model.merge_tree_
     words = []
-    for top in model._tops:
+    for top in model.cluster_modes_:
         merge = np.flatnonzero(tree.child == top)
         if len(merge):
             i = merge[0]
@@ -200,7 +200,7 @@ def merge_tree(model: ModeClustering, columns: Sequence[str], modes: Floats) -> 
     tree = model.merge_tree_
     rows = np.bincount(model.row_modes_, minlength=len(modes))
     shown = [one_line(column) for column in columns[:SHOWN_FEATURES]]
-    tops = set(model._tops.tolist())
+    tops = set(model.cluster_modes_.tolist())
 
     def describe(mode: int, merge: int | None) -> Text:
         cluster = int(model.mode_labels_[mode])

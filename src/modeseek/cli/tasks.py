@@ -220,38 +220,11 @@ def _reader(rows: TableRows, stage: Callable[[str, float], None]) -> Any:
     return chunks
 
 
-def keep_clusters(model: ModeClustering, n_clusters: int) -> None:
-    """Cut a fitted model's tree to a number of clusters, as ``prominence`` would.
-
-    Parameters
-    ----------
-    model : ModeClustering
-        Fitted; its ``prominence`` and labels are changed.
-    n_clusters : int
-    """
-    tree = model.merge_tree_
-    tree.cut(n_clusters=n_clusters)  # refuses a number that cannot be had
-    ranked = np.sort(tree.prominence)
-    made = len(tree.heights) - n_clusters
-    if made < len(ranked):
-        level = float(ranked[made])
-    else:
-        level = float(np.nextafter(ranked[-1], np.inf)) if len(ranked) else 0.0
-    if np.count_nonzero(ranked < level) != made:
-        raise ValueError(
-            f"There is no level with {n_clusters} clusters: merges of the same "
-            "prominence come together."
-        )
-    model.set_params(prominence=level)._store_level()
-
-
 def set_level(name: str, model: ModeClustering, fitting: FitOptions) -> None:
     """Cut the tree where the options say; every level is in the fitted model."""
     try:
-        if fitting.n_clusters is not None:
-            keep_clusters(model, fitting.n_clusters)
-        elif fitting.prominence is not None:
-            model.set_params(prominence=fitting.prominence)._store_level()
+        if fitting.n_clusters is not None or fitting.prominence is not None:
+            model.recut(fitting.prominence, fitting.n_clusters)
     except ValueError as error:
         raise DataError(f"{name}: {error}") from error
 

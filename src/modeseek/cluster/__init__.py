@@ -1,5 +1,6 @@
 """Clustering by the modes of the density."""
 
+from modeseek.cluster.landscape import Landscape
 from modeseek.cluster.mode_clustering import ModeClustering
 
-__all__ = ["ModeClustering"]
+__all__ = ["Landscape", "ModeClustering"]

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from modeseek.field.ascent import climb, fixed_point
+from modeseek.field.fields import Field
+from modeseek.field.landscape import blur_rows
 from modeseek.gradient.base import GradientEstimator, field_of, frame_of
 from modeseek.gradient.least_squares import LogDensityGradient
 from modeseek.rows.arrays import Floats
-from modeseek.rows.blocks import map_rows
+from modeseek.rows.coordinates import Frame
 
 #: Blurring stops when rows move less than this on average (in widths), or after so
 #: many rounds; what is left is climbed on the field of the rows as they were.
@@ -34,14 +35,14 @@ def blur(
     Returns
     -------
     list of GradientEstimator
-        Those of the steps, the given one first.
+        Fitted to the rows before each step, the given one first.
     """
     X = np.asarray(rows, dtype=np.float64)
     fixed = _fixed_parameters(estimator)
     current, used = estimator, []
     for _ in range(MAX_BLURRING):
         used.append(current)
-        moved = blurring_step(current, X)
+        moved = blur_rows(rounds_of([current]), X, estimator.n_jobs)
         change = np.linalg.norm((moved - X) / current.bandwidth_, axis=1)
         X = moved
         if np.average(change, weights=weight) < BLURRED:
@@ -49,6 +50,11 @@ def blur(
         again = clone(current).set_params(**fixed)
         current = again.fit(X, sample_weight=weight)
     return used
+
+
+def rounds_of(estimators: list[GradientEstimator]) -> tuple[tuple[Frame, Field], ...]:
+    """Coordinates and field of each fitted gradient that rows take a step on."""
+    return tuple((frame_of(one), field_of(one)) for one in estimators)
 
 
 def _fixed_parameters(estimator: GradientEstimator) -> dict[str, Any]:
@@ -65,25 +71,3 @@ def _fixed_parameters(estimator: GradientEstimator) -> dict[str, Any]:
                 'an estimator with bandwidth="cv".'
             )
     return fixed
-
-
-def blurring_step(estimator: GradientEstimator, X: Floats) -> Floats:
-    """One fixed-point step of rows, in the data's coordinates.
-
-    Parameters
-    ----------
-    estimator : GradientEstimator
-        Fitted.
-    X : ndarray of shape (n, d)
-
-    Returns
-    -------
-    ndarray of shape (n, d)
-    """
-    frame, field = frame_of(estimator), field_of(estimator)
-
-    def step(Z: Floats) -> Floats:
-        return climb(field, Z, fixed_point(), tol=0.0, max_iter=1).points
-
-    Z, columns = frame.enter(X), len(field.centers)
-    return frame.leave(map_rows(step, Z, columns, estimator.n_jobs))

@@ -3,67 +3,47 @@
 from __future__ import annotations
 
 import warnings
-from typing import Self
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClusterMixin, clone
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
-from modeseek.cluster.answers import Answers
-from modeseek.cluster.blurring import blur
-from modeseek.field.ascent import Climb
-from modeseek.field.fields import Field
-from modeseek.field.modes import find_modes
-from modeseek.field.saddles import build_tree
-from modeseek.gradient.base import GradientEstimator, field_of, frame_of, influence_of
-from modeseek.gradient.least_squares import (
-    LogDensityGradient,
-    fit_to_subsample,
-    fit_unless_gaussian,
+from modeseek.cluster.fitting import (
+    Fitted,
+    Settings,
+    check_settings,
+    fit_landscape,
 )
-from modeseek.gradient.model import GAUSSIAN_SHARE
-from modeseek.gradient.settings import needs_all_rows
-from modeseek.gradient.uncertainty import standard_errors
-from modeseek.graph.row_graph import MOST_NODES, build_graph, steps_up
-from modeseek.rows.arrays import Bools, Floats, Integers
-from modeseek.rows.blocks import map_rows
-from modeseek.rows.containers import look_up, open_rows
-from modeseek.rows.ranking import Sample, draw_centers, generator
-from modeseek.rows.rounding import Rounding, grain_of, warn_of_rounding
+from modeseek.cluster.landscape import Landscape
+from modeseek.gradient.base import GradientEstimator
+from modeseek.gradient.least_squares import LogDensityGradient
+from modeseek.rows.arrays import Floats, Integers
+from modeseek.rows.containers import (
+    apply_rowwise,
+    check_in_memory,
+    look_up,
+    open_rows,
+)
+from modeseek.rows.rounding import warn_of_rounding
 from modeseek.rows.source import Source
-from modeseek.rows.subsample import Survey, few_of, survey
 from modeseek.rows.validation import (
-    check_choice,
     check_integer,
-    check_jobs,
     check_real,
+    check_rows,
     is_word,
 )
-from modeseek.tree.default_cut import merges_on_field, merges_on_rows
-
-ASCENTS = ("auto", "rows", "fixed_point", "gradient", "quasi_newton", "blurring")
-
-#: Rows among which passes between modes are sought.
-TREE_ROWS = 3000
-
-#: Rows that are enough to see that a Gaussian explains little of the gradient.
-SCOUTS = 2048
-
-#: ascent="auto" follows the gradient where a Gaussian explains this share of it. Where
-#: it explains less, but enough to be the model's base, it follows it on trial.
-MOSTLY_GAUSSIAN = 0.65
-
-#: The trial fails where more than one of the modes, and more than this share of them,
-#: is merged into another.
-MOST_CHANCE = 0.25
 
 #: Share of rows that may fail to converge without a warning: their modes are found
 #: by polishing.
 TOLERATED = 0.01
 
 
-class ModeClustering(Answers, ClusterMixin, BaseEstimator):
+class ModeClustering(ClusterMixin, BaseEstimator):
     """Clustering by seeking the modes of the density.
 
     The gradient of the log-density is estimated, every row climbs to a mode, along the
@@ -123,6 +103,12 @@ class ModeClustering(Answers, ClusterMixin, BaseEstimator):
         All modes, highest first. From row to row they are rows.
     mode_labels_ : ndarray of shape (n_modes,)
         Cluster of each mode.
+    mode_weights_ : ndarray of shape (n_modes,)
+        Weight of the rows that reached each mode: their number, if they have no
+        weights. Of more than 32,768 rows, of the subsample that found the modes;
+        from row to row, of at most 5,000.
+    cluster_modes_ : ndarray of shape (n_clusters,)
+        The highest mode of each cluster, as a row of ``modes_``.
     row_modes_ : ndarray of shape (n_samples,)
         Mode that each row reached.
     merge_tree_ : MergeTree
@@ -133,14 +119,17 @@ class ModeClustering(Answers, ClusterMixin, BaseEstimator):
     feature_relevance_ : ndarray of shape (n_features,)
         Share of each feature in what is not Gaussian about the gradient, see
         :class:`LogDensityGradient`; only with that estimator.
+    rounding_ : Rounding
+        Steps in which features were recorded, where rounding was found.
     n_iter_ : int
-        Most steps that a row took. Of more than 32,768 rows, so many that stand for
-        all find the modes, and count here and in the next two.
+        Most steps that a row took. This and the next two count the rows that find the
+        modes: all, or a subsample of more than 32,768.
     n_unconverged_ : int
         Rows that were still moving after ``max_iter`` steps. They get the mode they
-        are nearest to after polishing.
+        are nearest to after polishing. From row to row there are none.
     n_guarded_ : int
-        Rows that needed the safe step: the ascent's own would have gone downhill.
+        Rows that needed the safe step: the ascent's own would have gone downhill. From
+        row to row there are none.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
@@ -162,12 +151,11 @@ class ModeClustering(Answers, ClusterMixin, BaseEstimator):
            [-1.8, -2.1]])
     """
 
-    n_clusters_: int
-    cluster_centers_: Floats
-    n_iter_: int
-    n_unconverged_: int
-    n_guarded_: int
-    _rounding: Rounding
+    ascent_: str
+    estimator_: GradientEstimator
+    labels_: Integers
+    row_modes_: Integers
+    _landscape: Landscape
 
     def __init__(
         self,
@@ -211,196 +199,228 @@ class ModeClustering(Answers, ClusterMixin, BaseEstimator):
         -------
         self
         """
-        self._check_parameters()
+        settings = self._check_parameters()
         source = open_rows(self, X, sample_weight, self.n_jobs, reset=True)
-        with source.session():
-            known = self._fit_estimator(source)
-        self._rounding = known.rounding
-        self.ascent_ = self._choose_ascent()
-        self._graph = None
-        self._blurred = []
-        self._say(f"climbing from {known.summary.n_rows} rows ({self.ascent_})")
-        if self.ascent_ != "rows":
-            modes = self._climb_field(known)
-            if self._is_doubtful():
-                self.ascent_ = "rows"
-                self._say("the gradient has modes of chance: from row to row")
-        if self.ascent_ == "rows":
-            self._climb_rows(known.sample)
-            self.row_modes_ = self._ask_source(source, Answers._modes_of)
-        else:
-            self.row_modes_ = self._complete(source, known.sample.row, modes)
-            self._warn_of_moving_rows(len(known.sample.X))
-        self._store_level()
+        fitted = fit_landscape(settings, source)
+        sample = fitted.survey.sample
+        self._store_fitted(fitted)
+        self.row_modes_ = self._row_modes(source, sample.row, fitted.climbed.row_modes)
+        self._warn_of_moving_rows(len(sample.X))
+        self._store_cut(self._groups_asked_for())
+        settings.say(f"{len(self.modes_)} modes, {self.n_clusters_} clusters")
         # The kernel density estimate chooses its width by likelihood alone.
         if self.ascent_ == "rows" or isinstance(self.estimator_, LogDensityGradient):
             names = getattr(self, "feature_names_in_", None)
-            warn_of_rounding(self._rounding, names, stacklevel=2)
+            warn_of_rounding(self.rounding_, names, stacklevel=2)
         return self
 
-    def _fit_estimator(self, source: Source) -> Survey:
-        """Fit the gradient; rows that stand for all."""
-        estimator, jobs = self._make_estimator(), self.n_jobs
-        if isinstance(estimator, LogDensityGradient) and self.ascent != "blurring":
-            whole = needs_all_rows(estimator, source)
-            known = survey(source, whole=whole, n_jobs=jobs)
-            if not self._scout(estimator, known):
-                fit_to_subsample(estimator, known)
-            self.estimator_ = estimator
-            return known
-        X, weight = source.rows_in_memory(
-            "Blurring moves all of them together, and KernelDensityGradient keeps "
-            "every one: give some rows in memory, or use LogDensityGradient with "
-            "another ascent."
-        )
-        self.estimator_ = estimator.fit(X, sample_weight=weight)
-        return survey(source, whole=True, n_jobs=jobs)
+    def predict(self, X: ArrayLike) -> Integers:
+        """Cluster of each row, by the mode it climbs to.
 
-    def _scout(self, estimator: LogDensityGradient, known: Survey) -> bool:
-        """Fit the gradient to some rows, if they show that none will follow it."""
-        if (
-            self.estimator is not None
-            or self.ascent not in ("auto", "rows")
-            or len(known.sample.ranking.first) <= SCOUTS
-        ):
-            return False
-        return fit_unless_gaussian(estimator, few_of(known, SCOUTS, self.n_jobs))
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
 
-    def _choose_ascent(self) -> str:
-        """What ``ascent="auto"`` means for the fitted estimator."""
-        if self.ascent != "auto":
-            return self.ascent
-        estimator = self.estimator_
-        if not isinstance(estimator, LogDensityGradient):
-            return "fixed_point"
-        if estimator.basis == "common":
-            return "quasi_newton"
-        return "rows" if self._gaussian_share() < GAUSSIAN_SHARE else "fixed_point"
-
-    def _gaussian_share(self) -> float:
-        """Share of the gradient that a Gaussian explains; 1 if all else was given."""
-        estimator = self.estimator_
-        if (
-            self.ascent == "auto"
-            and isinstance(estimator, LogDensityGradient)
-            and is_word(estimator.bandwidth, "auto")
-            and np.isfinite(estimator.gaussian_share_)
-        ):
-            return estimator.gaussian_share_
-        return 1.0
-
-    def _is_doubtful(self) -> bool:
-        """Whether the gradient was followed on trial, to many modes of chance.
-
-        A field that is far from Gaussian may ripple: then many of its modes are no
-        clusters, and the graph of rows sees more.
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            For the training rows, ``labels_``.
         """
-        if self._gaussian_share() >= MOSTLY_GAUSSIAN:
-            return False
-        n_chance = int(self._merges_to_make().sum())
-        return n_chance > max(1.0, MOST_CHANCE * len(self.modes_))
+        modes = self.predict_modes(X)
+        labels: Integers = look_up(self.mode_labels_, modes)
+        return labels
 
-    def _climb_rows(self, sample: Sample) -> None:
-        """Find modes and their tree on the graph of rows."""
-        ranking = sample.ranking
-        n_nodes = min(MOST_NODES, len(ranking.first))
-        drawn = ranking.first
-        if n_nodes < len(drawn):
-            drawn = draw_centers(ranking, n_nodes, generator(self.random_state))
-        count = np.bincount(ranking.rank, weights=sample.weight).astype(np.float64)
-        copies = count[ranking.rank[drawn]]
-        frame = frame_of(self.estimator_)
-        nodes = frame.enter(sample.X[drawn])
-        grain = grain_of(self._rounding.step / frame.unit)
-        self._graph, tree = build_graph(nodes, copies, grain, self.n_jobs)
-        self.merge_tree_ = tree._replace(saddles=frame.leave(tree.saddles))
-        self._modes = nodes[self._graph.peaks]
-        self.modes_ = frame.leave(self._modes)
-        weights = np.bincount(self._graph.mode, weights=copies)
-        self._mode_weight = weights.astype(np.float64)
-        self.n_iter_ = 1 + steps_up(self._graph)
-        self.n_unconverged_ = self.n_guarded_ = 0
+    def predict_modes(self, X: ArrayLike) -> Integers:
+        """Mode that each row reaches, as a row of ``modes_``.
 
-    def _climb_field(self, known: Survey) -> Integers:
-        """Find the modes of the field and their tree; modes of the sample's rows."""
-        sample = known.sample
-        counts = np.ones(len(sample.X)) if sample.weight is None else sample.weight
-        if self.ascent_ == "blurring":
-            self._blurred = blur(self.estimator_, sample.X, sample.weight)
-        frame, field = frame_of(self.estimator_), field_of(self.estimator_)
-        arrived = self._climb(self._enter_blurred(sample.X), field)
-        modes = find_modes(field, arrived.points)
-        if not len(modes):
-            modes = _highest_center(field)
-        self._store_climb(arrived)
-        reached = self._assign(arrived.points, modes, field)
-        reached = self._store_modes(field, modes, reached, counts)
-        start = frame.enter(sample.X)
-        self._grow_tree(known, start, reached)
-        nearest = map_rows(
-            lambda Z: field.evaluate(Z).nearest, start, len(field.centers), self.n_jobs
+        With ``merge_tree_.cut`` it gives the clusters of new rows at any level.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        modes: Integers = self._ask(X, self._landscape.locate)
+        return modes
+
+    def cut(
+        self, prominence: float | None = None, n_clusters: int | None = None
+    ) -> Integers:
+        """Labels of the training rows at another level of the merge tree.
+
+        Parameters
+        ----------
+        prominence : float, optional
+            Merge modes of a smaller prominence.
+        n_clusters : int, optional
+            Merge the modes of smallest prominence until so many clusters are left.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            0 for the largest cluster.
+        """
+        labels = self.label_modes(prominence, n_clusters)
+        cut: Integers = look_up(labels, self.row_modes_)
+        return cut
+
+    def label_modes(
+        self, prominence: float | None = None, n_clusters: int | None = None
+    ) -> Integers:
+        """Cluster of each mode at another level of the merge tree.
+
+        Parameters
+        ----------
+        prominence, n_clusters : optional
+            See :meth:`cut`.
+
+        Returns
+        -------
+        ndarray of shape (n_modes,)
+            0 for the largest cluster.
+        """
+        return self._number(self._groups(prominence, n_clusters))[0]
+
+    def recut(
+        self, prominence: float | None = None, n_clusters: int | None = None
+    ) -> Self:
+        """Move the fitted clustering to another level of the merge tree.
+
+        ``labels_``, ``n_clusters_`` and what else speaks of clusters change, and what
+        :meth:`predict` and :meth:`membership` say; modes and tree stay.
+
+        Parameters
+        ----------
+        prominence, n_clusters : optional
+            See :meth:`cut`. With neither, the level is that of the fit again.
+
+        Returns
+        -------
+        self
+        """
+        if prominence is None and n_clusters is None:
+            check_is_fitted(self)
+            self._store_cut(self._groups_asked_for())
+        else:
+            self._store_cut(self._groups(prominence, n_clusters))
+        return self
+
+    def membership(self, X: ArrayLike) -> Floats:
+        """Soft membership of each row in each cluster.
+
+        A row belongs to another cluster as far as the barrier in between is low: its
+        share falls as the exponential of the deepest descent of the log-density on
+        the way there, straight or through the row's own mode. From row to row it is
+        the way along the graph, and the share falls with the distance too.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters)
+            Rows sum to 1; the largest entry is the label.
+        """
+        check_is_fitted(self)
+        shares: Floats = self._ask(
+            X,
+            partial(
+                self._landscape.memberships,
+                mode_labels=self.mode_labels_,
+                cluster_modes=self.cluster_modes_,
+            ),
         )
-        self._reach = float(nearest.max())
-        return reached
+        return shares
 
-    def _complete(self, source: Source, row: Integers, reached: Integers) -> Integers:
-        """Modes of all rows, where those of some are known."""
-        if not len(row):  # they were taken from among many, or are not in memory
-            modes: Integers = self._ask_source(source, Answers._modes_of)
+    def outlier_score(self, X: ArrayLike) -> Floats:
+        """How far below its mode each row lies, from 0 to 1.
+
+        One minus the ratio of the density at the row to that at its mode; past the
+        reach of the training rows it goes on towards 1 with the distance.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        scores: Floats = self._ask(X, partial(_score_depths, self._landscape))
+        return scores
+
+    def paths(self, X: ArrayLike) -> Floats:
+        """Where each row is after every step of its climb.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_steps + 1, n_samples, n_features)
+            The first entry is X; a row that has arrived stays where it is.
+        """
+        check_is_fitted(self)
+        check_in_memory(X, "paths are for some of them: give those as an array.")
+        rows = check_rows(self, X, reset=False)
+        _, *steps = self._landscape.paths(rows, self.n_jobs)
+        return np.stack([np.array(rows, dtype=np.float64), *steps])
+
+    @property
+    def feature_relevance_(self) -> Floats:
+        """Relevance of the features to the estimator, where it measures that."""
+        return self.estimator_.feature_relevance_
+
+    def _check_parameters(self) -> Settings:
+        if not is_word(self.prominence, "auto"):
+            check_real("prominence", self.prominence, least=0.0)
+        return check_settings(
+            self.estimator,
+            self.ascent,
+            self.step_size,
+            self.tol,
+            self.max_iter,
+            self.random_state,
+            self.n_jobs,
+            self.verbose,
+        )
+
+    def _store_fitted(self, fitted: Fitted) -> None:
+        climbed, landscape = fitted.climbed, fitted.climbed.landscape
+        self.estimator_ = fitted.estimator
+        self.rounding_ = fitted.survey.rounding
+        self.ascent_ = fitted.ascent
+        self._landscape = landscape
+        self.modes_ = landscape.modes
+        self.mode_weights_ = landscape.mode_weights
+        self.merge_tree_ = landscape.tree
+        self.n_iter_ = climbed.n_iter
+        self.n_unconverged_ = climbed.n_unconverged
+        self.n_guarded_ = climbed.n_guarded
+
+    def _row_modes(
+        self, source: Source, row: Integers, reached: Integers | None
+    ) -> Integers:
+        """Modes of all rows, where those of some may be known."""
+        if reached is None or not len(row):  # taken from among many, or not in memory
+            locate = partial(self._landscape.locate, n_jobs=self.n_jobs)
+            frame, example = self._landscape.frame, self.modes_[:1]
+            modes: Integers = source.apply_rowwise(locate, frame, example)
             return modes
         X = source.rows_in_memory().X
         modes = np.empty(len(X), dtype=np.intp)
         modes[row] = reached
         rest = np.delete(np.arange(len(modes)), row)  # of weight zero
         if len(rest):
-            modes[rest] = self._modes_of(X[rest])
+            modes[rest] = self._landscape.locate(X[rest], self.n_jobs)
         return modes
-
-    def _check_parameters(self) -> None:
-        check_choice("ascent", self.ascent, ASCENTS)
-        check_jobs(self.n_jobs)
-        check_real("tol", self.tol, least=0.0)
-        check_integer("max_iter", self.max_iter, least=1)
-        if not is_word(self.prominence, "auto"):
-            check_real("prominence", self.prominence, least=0.0)
-        if not is_word(self.step_size, "auto"):
-            check_real("step_size", self.step_size, least=1e-300)
-        if not isinstance(self.estimator, GradientEstimator | None):
-            raise TypeError(
-                "estimator must be a LogDensityGradient or a KernelDensityGradient; "
-                f"got {self.estimator!r}."
-            )
-        if (
-            isinstance(self.estimator, LogDensityGradient)
-            and is_word(self.estimator.basis, "common")
-            and self.ascent in ("fixed_point", "blurring")
-        ):
-            raise ValueError(
-                f'ascent="{self.ascent}" is a weighted mean of centres, which '
-                'basis="common" does not have: use ascent="quasi_newton" or '
-                '"gradient", or basis="derivative".'
-            )
-
-    def _make_estimator(self) -> GradientEstimator:
-        if self.estimator is not None:
-            made: GradientEstimator = clone(self.estimator)
-            return made
-        # Blurring fits anew with fixed widths, which a Gaussian base does not survive.
-        return LogDensityGradient(
-            bandwidth="cv" if self.ascent == "blurring" else "auto",
-            random_state=self.random_state,
-            n_jobs=self.n_jobs,
-            verbose=self.verbose,
-        )
-
-    def _say(self, what: str) -> None:
-        if self.verbose:
-            print(f"[ModeClustering] {what}")
-
-    def _store_climb(self, arrived: Climb) -> None:
-        self.n_iter_ = int(arrived.n_iter.max())
-        self.n_unconverged_ = int((~arrived.converged).sum())
-        self.n_guarded_ = int(arrived.guarded.sum())
 
     def _warn_of_moving_rows(self, n: int) -> None:
         if self.n_unconverged_ > TOLERATED * n:
@@ -412,78 +432,48 @@ class ModeClustering(Answers, ClusterMixin, BaseEstimator):
                 stacklevel=3,
             )
 
-    def _store_modes(
-        self, field: Field, modes: Floats, mode_of_row: Integers, counts: Floats
-    ) -> Integers:
-        """Store the modes that rows reached, highest first; their new numbers."""
-        share = np.bincount(mode_of_row, weights=counts, minlength=len(modes))
-        weight = share.astype(np.float64)
-        value = field.evaluate(modes).value
-        height = weight if value is None else value
-        order = np.lexsort((*modes.T, -height))
-        order = order[weight[order] > 0]
-        self._modes = modes[order]
-        self._mode_weight = weight[order]
-        self.modes_ = frame_of(self.estimator_).leave(self._modes)
-        number = np.empty(len(modes), dtype=np.intp)
-        number[order] = np.arange(len(order))
-        return number[mode_of_row]
-
-    def _grow_tree(self, known: Survey, Z: Floats, mode_of_row: Integers) -> None:
-        """Build the merge tree and the standard errors of its prominences."""
-        sample = known.sample
-        n_drawn = min(TREE_ROWS, len(sample.ranking.first))
-        drawn = draw_centers(sample.ranking, n_drawn, generator(self.random_state))
-        field = field_of(self.estimator_)
-        tree = build_tree(field, self._modes, Z[drawn], mode_of_row[drawn])
-        if len(tree.child):
-            tops, columns = self._modes[tree.child], len(field.centers)
-            errors = standard_errors(
-                influence_of(self.estimator_, tops, tree.saddles),
-                Z,
-                sample.weight,
-                len(tops),
-                columns,
-                self.n_jobs,
-            )
-            # The field comes from all rows, whose influence the sample tells.
-            taken = len(Z) if sample.weight is None else sample.weight.sum()
-            errors *= np.sqrt(taken / known.summary.weight)
-            tree = tree._replace(std_error=errors)
-        saddles = frame_of(self.estimator_).leave(tree.saddles)
-        self.merge_tree_ = tree._replace(saddles=saddles)
-
-    def _store_level(self) -> None:
-        """Cut the tree at the level asked for and number the clusters by size."""
-        tree = self.merge_tree_
+    def _groups_asked_for(self) -> Integers:
+        """Highest mode of each one's group, at the level that was asked for."""
         if is_word(self.prominence, "auto"):
-            group = tree.merge(self._merges_to_make())
-        else:
-            group = tree.cut(prominence=float(self.prominence))
-        self.mode_labels_, tops = self._number(group)
+            return self.merge_tree_.merge(self._landscape.default_merges())
+        return self.merge_tree_.cut(prominence=float(self.prominence))
+
+    def _groups(self, prominence: float | None, n_clusters: int | None) -> Integers:
+        """Highest mode of each one's group, at another level."""
+        check_is_fitted(self)
+        if prominence is not None:
+            prominence = check_real("prominence", prominence, least=0.0)
+        if n_clusters is not None:
+            n_clusters = check_integer("n_clusters", n_clusters, least=1)
+        return self.merge_tree_.cut(prominence, n_clusters)
+
+    def _number(self, group: Integers) -> tuple[Integers, Integers]:
+        """Number groups of modes by their weight; the top mode of each number."""
+        tops, index = np.unique(group, return_inverse=True)
+        size = np.bincount(index, weights=self.mode_weights_)
+        order = np.lexsort((tops, -size))
+        number = np.empty(len(tops), dtype=np.intp)
+        number[order] = np.arange(len(tops))
+        return number[index], tops[order]
+
+    def _store_cut(self, group: Integers) -> None:
+        """Number the groups by size and store what speaks of clusters."""
+        self.mode_labels_, self.cluster_modes_ = self._number(group)
         self.labels_ = look_up(self.mode_labels_, self.row_modes_)
-        self.n_clusters_ = len(tops)
-        self.cluster_centers_ = self.modes_[tops]
-        self._tops = tops
-        self._say(f"{len(self.modes_)} modes, {self.n_clusters_} clusters")
+        self.n_clusters_ = len(self.cluster_modes_)
+        self.cluster_centers_ = self.modes_[self.cluster_modes_]
 
-    def _merges_to_make(self) -> Bools:
-        if self._graph is None:
-            estimator = self.estimator_
-            learned = isinstance(estimator, LogDensityGradient) and (
-                is_word(estimator.bandwidth, "learned")
-                or bool(estimator.gaussian_base_.any())
-            )
-            return merges_on_field(self.merge_tree_, learned=learned)
-        n_nodes, dimension = len(self._graph.nodes), self._graph.dimension
-        return merges_on_rows(self.merge_tree_, n_nodes, dimension)
+    def _ask(self, X: Any, ask: Callable[..., NDArray[Any]]) -> Any:
+        """Ask the landscape about rows; on Dask, when the answers are needed."""
+        ask, frame = partial(ask, n_jobs=self.n_jobs), self._landscape.frame
+        return apply_rowwise(self, X, ask, frame, self.modes_[:1])
 
 
-def _highest_center(field: Field) -> Floats:
-    """The centre of highest mass: the mode of a field that has no maximum."""
-    here = field.evaluate(field.centers)
-    mass = (here.factor * here.mass).sum(axis=1)
-    return field.centers[[int(np.argmax(mass))]]
+def _score_depths(
+    landscape: Landscape, X: NDArray[np.floating], n_jobs: int | None
+) -> Floats:
+    """From depths below the mode to scores from 0 to 1."""
+    return np.asarray(-np.expm1(-landscape.depths(X, n_jobs)))
 
 
 ModeClustering.__module__ = "modeseek.cluster"  # model files name it so

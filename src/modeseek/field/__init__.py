@@ -1,1 +1,19 @@
 """A fitted gradient as a field: climbing it, its modes, the saddles between them."""
+
+from modeseek.field.fields import (
+    CommonField,
+    KernelField,
+    PotentialField,
+    SeparateField,
+)
+from modeseek.field.landscape import Ascent, BlurredLandscape, FieldLandscape
+
+__all__ = [
+    "Ascent",
+    "BlurredLandscape",
+    "CommonField",
+    "FieldLandscape",
+    "KernelField",
+    "PotentialField",
+    "SeparateField",
+]

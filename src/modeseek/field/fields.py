@@ -402,3 +402,10 @@ class KernelField(NamedTuple):
         means = P @ self.centers
         E = squared_distances(means, self.centers, precision * np.sqrt(w))
         return np.asarray((P * E).sum(axis=1) - precision @ w)
+
+
+# Model files name the types so.
+PotentialField.__module__ = "modeseek.field"
+SeparateField.__module__ = "modeseek.field"
+CommonField.__module__ = "modeseek.field"
+KernelField.__module__ = "modeseek.field"

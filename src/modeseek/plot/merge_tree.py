@@ -161,7 +161,7 @@ class MergeTreeDisplay(Display):
         labels = model.mode_labels_
         if prominence is not None:
             prominence = check_real("cut", prominence, least=0.0)
-            labels = model._number(tree.cut(prominence=prominence))[0]
+            labels = model.label_modes(prominence=prominence)
         self.cut_, self.mode_labels_ = prominence, labels
         made = labels[tree.child] == labels[tree.parent]
         for bracket, merge in zip(self._brackets, self._merge, strict=True):

@@ -341,10 +341,10 @@ def _describe_tree(model: ModeClustering) -> dict[str, Any]:
     return {
         "fitted": {
             "labels": _pack(model.mode_labels_, "u4"),
-            "tops": _pack(model._tops, "u4"),
+            "tops": _pack(model.cluster_modes_, "u4"),
             "prominence": level,
         },
-        "weight": _pack(model._mode_weight, "f8"),
+        "weight": _pack(model.mode_weights_, "f8"),
         "tree": {
             "child": _pack(tree.child, "u4"),
             "parent": _pack(tree.parent, "u4"),

@@ -1,5 +1,6 @@
 """Where rows are and how they are read, checked, ranked and drawn."""
 
+from modeseek.rows.coordinates import Frame
 from modeseek.rows.rounding import Rounding, RoundingWarning
 
-__all__ = ["Rounding", "RoundingWarning"]
+__all__ = ["Frame", "Rounding", "RoundingWarning"]

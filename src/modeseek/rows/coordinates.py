@@ -88,3 +88,6 @@ def typical_distance(C: Floats) -> float:
     distances = pdist(C)
     distances = distances[distances > 0]
     return float(np.median(distances)) if distances.size else 1.0
+
+
+Frame.__module__ = "modeseek.rows"  # model files name it so

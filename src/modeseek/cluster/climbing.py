@@ -1,0 +1,203 @@
+"""From fitted rows to a landscape: its modes, and the merge tree of these."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from modeseek.cluster.blurring import blur, rounds_of
+from modeseek.cluster.landscape import Landscape
+from modeseek.field.fields import Field
+from modeseek.field.landscape import (
+    Ascent,
+    BlurredLandscape,
+    FieldLandscape,
+    blur_rows,
+)
+from modeseek.field.modes import find_modes
+from modeseek.field.saddles import build_tree
+from modeseek.gradient.base import GradientEstimator, field_of, frame_of, influence_of
+from modeseek.gradient.least_squares import LogDensityGradient
+from modeseek.gradient.uncertainty import standard_errors
+from modeseek.graph.landscape import GraphLandscape
+from modeseek.graph.row_graph import MOST_NODES, build_graph, steps_up
+from modeseek.rows.arrays import Floats, Integers
+from modeseek.rows.blocks import map_rows
+from modeseek.rows.coordinates import Frame
+from modeseek.rows.ranking import Sample, draw_centers
+from modeseek.rows.rounding import Rounding, grain_of
+from modeseek.rows.subsample import Survey
+from modeseek.rows.validation import is_word
+from modeseek.tree.merge_tree import MergeTree
+
+#: Rows among which passes between modes are sought.
+TREE_ROWS = 3000
+
+
+class Climbed(NamedTuple):
+    """A landscape, and what happened when the subsample climbed it."""
+
+    landscape: Landscape
+    row_modes: Integers | None  # of the subsample's rows, where they are known
+    n_iter: int  # most steps of a row
+    n_unconverged: int  # rows still moving after the last step
+    n_guarded: int  # rows that took the safe step
+
+
+def climb_graph(
+    frame: Frame,
+    sample: Sample,
+    rounding: Rounding,
+    rng: np.random.Generator,
+    n_jobs: int | None,
+) -> Climbed:
+    """Build the graph of rows and let its nodes climb.
+
+    Parameters
+    ----------
+    frame : Frame
+        Coordinates in which distances are measured.
+    sample : Sample
+        Rows to draw nodes from; all distinct ones if they are few enough.
+    rounding : Rounding
+        Steps in which features were recorded: shorter distances say nothing.
+    rng : numpy.random.Generator
+        Draws the nodes.
+    n_jobs : int or None
+
+    Returns
+    -------
+    Climbed
+    """
+    ranking = sample.ranking
+    drawn = ranking.first
+    if len(drawn) > MOST_NODES:
+        drawn = draw_centers(ranking, MOST_NODES, rng)
+    count = np.bincount(ranking.rank, weights=sample.weight).astype(np.float64)
+    copies = count[ranking.rank[drawn]]
+    grain = grain_of(rounding.step / frame.unit)
+    graph, tree = build_graph(frame.enter(sample.X[drawn]), copies, grain, n_jobs)
+    tree = tree._replace(saddles=frame.leave(tree.saddles))
+    weights = np.bincount(graph.mode, weights=copies).astype(np.float64)
+    landscape = GraphLandscape(frame, graph, weights, tree)
+    return Climbed(landscape, None, 1 + steps_up(graph), 0, 0)
+
+
+def climb_field(
+    estimator: GradientEstimator,
+    ascent: Ascent,
+    known: Survey,
+    rng: np.random.Generator,
+    *,
+    blurs: bool,
+    n_jobs: int | None,
+) -> Climbed:
+    """Let the subsample climb along the estimated gradient.
+
+    Parameters
+    ----------
+    estimator : GradientEstimator
+        Fitted.
+    ascent : Ascent
+    known : Survey
+    rng : numpy.random.Generator
+        Draws the rows among which passes are sought.
+    blurs : bool
+        Whether rows are blurred before they climb.
+    n_jobs : int or None
+
+    Returns
+    -------
+    Climbed
+    """
+    sample = known.sample
+    frame, field = frame_of(estimator), field_of(estimator)
+    blurred = blur(estimator, sample.X, sample.weight) if blurs else []
+    rounds = rounds_of(blurred)
+    start = frame.enter(sample.X)
+    moved = frame.enter(blur_rows(rounds, sample.X, n_jobs)) if blurs else start
+    arrived = ascent.climb(field, moved, n_jobs)
+    modes = find_modes(field, arrived.points)
+    if not len(modes):
+        modes = _highest_center(field)
+    reached = ascent.assign(field, arrived.points, modes, n_jobs)
+    peaks, weights, reached = _sort_modes(field, modes, reached, sample.weight)
+    drawn = draw_centers(sample.ranking, min(TREE_ROWS, len(sample.ranking.first)), rng)
+    tree = build_tree(field, peaks, start[drawn], reached[drawn])
+    tree = _with_errors(estimator, tree, peaks, start, known, n_jobs)
+    nearest = map_rows(
+        lambda Z: field.evaluate(Z).nearest, start, len(field.centers), n_jobs
+    )
+    landscape = FieldLandscape(
+        frame,
+        field,
+        ascent,
+        peaks,
+        weights,
+        tree._replace(saddles=frame.leave(tree.saddles)),
+        reach=float(nearest.max()),
+        learned_widths=has_learned_widths(estimator),
+    )
+    return Climbed(
+        BlurredLandscape(landscape, rounds) if blurs else landscape,
+        reached,
+        n_iter=int(arrived.n_iter.max()),
+        n_unconverged=int((~arrived.converged).sum()),
+        n_guarded=int(arrived.guarded.sum()),
+    )
+
+
+def _highest_center(field: Field) -> Floats:
+    """The centre of highest mass: the mode of a field that has no maximum."""
+    here = field.evaluate(field.centers)
+    mass = (here.factor * here.mass).sum(axis=1)
+    return field.centers[[int(np.argmax(mass))]]
+
+
+def _sort_modes(
+    field: Field, modes: Floats, reached: Integers, weight: Floats | None
+) -> tuple[Floats, Floats, Integers]:
+    """Modes that rows reached, highest first, their weights, and the rows' modes."""
+    share = np.bincount(reached, weights=weight, minlength=len(modes))
+    weights = share.astype(np.float64)
+    value = field.evaluate(modes).value
+    height = weights if value is None else value
+    order = np.lexsort((*modes.T, -height))
+    order = order[weights[order] > 0]
+    number = np.empty(len(modes), dtype=np.intp)
+    number[order] = np.arange(len(order))
+    return modes[order], weights[order], number[reached]
+
+
+def _with_errors(
+    estimator: GradientEstimator,
+    tree: MergeTree,
+    peaks: Floats,
+    Z: Floats,
+    known: Survey,
+    n_jobs: int | None,
+) -> MergeTree:
+    """Add the standard errors of the prominences; the tree is still in the frame."""
+    if not len(tree.child):
+        return tree
+    weight = known.sample.weight
+    tops = peaks[tree.child]
+    errors = standard_errors(
+        influence_of(estimator, tops, tree.saddles),
+        Z,
+        weight,
+        len(tops),
+        len(field_of(estimator).centers),
+        n_jobs,
+    )
+    # The field comes from all rows, whose influence the subsample tells.
+    taken = len(Z) if weight is None else weight.sum()
+    return tree._replace(std_error=errors * np.sqrt(taken / known.summary.weight))
+
+
+def has_learned_widths(estimator: GradientEstimator) -> bool:
+    """Whether the widths of the features were learned one by one."""
+    return isinstance(estimator, LogDensityGradient) and (
+        is_word(estimator.bandwidth, "learned") or bool(estimator.gaussian_base_.any())
+    )

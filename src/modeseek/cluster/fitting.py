@@ -1,0 +1,249 @@
+"""From rows to a fitted gradient and the landscape that the rows climb."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from modeseek.cluster.climbing import Climbed, climb_field, climb_graph
+from modeseek.cluster.landscape import Landscape
+from modeseek.field.landscape import Ascent
+from modeseek.gradient.base import GradientEstimator, frame_of
+from modeseek.gradient.least_squares import (
+    LogDensityGradient,
+    fit_to_subsample,
+    fit_unless_gaussian,
+)
+from modeseek.gradient.model import GAUSSIAN_SHARE
+from modeseek.gradient.settings import needs_all_rows
+from modeseek.rows.arrays import Floats
+from modeseek.rows.ranking import generator
+from modeseek.rows.source import Source
+from modeseek.rows.subsample import Survey, few_of, survey
+from modeseek.rows.validation import (
+    check_choice,
+    check_integer,
+    check_jobs,
+    check_real,
+    is_word,
+)
+
+ASCENTS = ("auto", "rows", "fixed_point", "gradient", "quasi_newton", "blurring")
+
+#: Rows that are enough to see that a Gaussian explains little of the gradient.
+SCOUTS = 2048
+
+#: ascent="auto" follows the gradient where a Gaussian explains this share of it. Where
+#: it explains less, but enough to be the model's base, it follows it on trial.
+MOSTLY_GAUSSIAN = 0.65
+
+#: The trial fails where more than one of the modes, and more than this share of them,
+#: is merged into another.
+MOST_CHANCE = 0.25
+
+
+class Settings(NamedTuple):
+    """Parameters of a clusterer, checked; see :class:`modeseek.ModeClustering`."""
+
+    estimator: GradientEstimator | None
+    ascent: str
+    step_size: float | None  # None is the largest safe one
+    tol: float
+    max_iter: int
+    random_state: int | np.random.RandomState | None
+    n_jobs: int | None
+    verbose: int
+
+    def say(self, what: str) -> None:
+        """Print what is being done, if that was asked for."""
+        if self.verbose:
+            print(f"[ModeClustering] {what}")
+
+
+class Fitted(NamedTuple):
+    """What a fit found."""
+
+    estimator: GradientEstimator
+    survey: Survey
+    ascent: str  # the one that was taken
+    climbed: Climbed
+
+
+def check_settings(
+    estimator: object,
+    ascent: str,
+    step_size: object,
+    tol: float,
+    max_iter: int,
+    random_state: int | np.random.RandomState | None,
+    n_jobs: int | None,
+    verbose: int,
+) -> Settings:
+    """Check the parameters of a clusterer, one by one and together.
+
+    Parameters are those of :class:`modeseek.ModeClustering`.
+
+    Returns
+    -------
+    Settings
+    """
+    check_choice("ascent", ascent, ASCENTS)
+    check_jobs(n_jobs)
+    check_real("tol", tol, least=0.0)
+    check_integer("max_iter", max_iter, least=1)
+    size = None
+    if not is_word(step_size, "auto"):
+        size = check_real("step_size", step_size, least=1e-300)
+    if not isinstance(estimator, GradientEstimator | None):
+        raise TypeError(
+            "estimator must be a LogDensityGradient or a KernelDensityGradient; "
+            f"got {estimator!r}."
+        )
+    if (
+        isinstance(estimator, LogDensityGradient)
+        and is_word(estimator.basis, "common")
+        and ascent in ("fixed_point", "blurring")
+    ):
+        raise ValueError(
+            f'ascent="{ascent}" is a weighted mean of centres, which '
+            'basis="common" does not have: use ascent="quasi_newton" or '
+            '"gradient", or basis="derivative".'
+        )
+    return Settings(
+        estimator, ascent, size, tol, max_iter, random_state, n_jobs, verbose
+    )
+
+
+def fit_landscape(settings: Settings, source: Source) -> Fitted:
+    """Estimate the gradient, choose the way up, and let rows climb.
+
+    Parameters
+    ----------
+    settings : Settings
+    source : Source
+        All rows, wherever they are.
+
+    Returns
+    -------
+    Fitted
+    """
+    with source.session():
+        estimator, known = _fit_estimator(settings, source)
+    ascent = _choose_ascent(settings, estimator)
+    settings.say(f"climbing from {known.summary.n_rows} rows ({ascent})")
+    if ascent != "rows":
+        climbed = climb_field(
+            estimator,
+            _make_ascent(settings, ascent, estimator),
+            known,
+            generator(settings.random_state),
+            blurs=ascent == "blurring",
+            n_jobs=settings.n_jobs,
+        )
+        if not _is_doubtful(settings, estimator, climbed.landscape):
+            return Fitted(estimator, known, ascent, climbed)
+        settings.say("the gradient has modes of chance: from row to row")
+    climbed = climb_graph(
+        frame_of(estimator),
+        known.sample,
+        known.rounding,
+        generator(settings.random_state),
+        settings.n_jobs,
+    )
+    return Fitted(estimator, known, "rows", climbed)
+
+
+def _fit_estimator(
+    settings: Settings, source: Source
+) -> tuple[GradientEstimator, Survey]:
+    """Fit the gradient; also a survey of the rows."""
+    estimator, jobs = _make_estimator(settings), settings.n_jobs
+    if isinstance(estimator, LogDensityGradient) and settings.ascent != "blurring":
+        whole = needs_all_rows(estimator, source)
+        known = survey(source, whole=whole, n_jobs=jobs)
+        if not _fit_to_scouts(settings, estimator, known):
+            fit_to_subsample(estimator, known)
+        return estimator, known
+    X, weight = source.rows_in_memory(
+        "Blurring moves all of them together, and KernelDensityGradient keeps "
+        "every one: give some rows in memory, or use LogDensityGradient with "
+        "another ascent."
+    )
+    estimator.fit(X, sample_weight=weight)
+    return estimator, survey(source, whole=True, n_jobs=jobs)
+
+
+def _make_estimator(settings: Settings) -> GradientEstimator:
+    if settings.estimator is not None:
+        made: GradientEstimator = clone(settings.estimator)
+        return made
+    # Blurring fits anew with fixed widths, which a Gaussian base does not survive.
+    return LogDensityGradient(
+        bandwidth="cv" if settings.ascent == "blurring" else "auto",
+        random_state=settings.random_state,
+        n_jobs=settings.n_jobs,
+        verbose=settings.verbose,
+    )
+
+
+def _fit_to_scouts(
+    settings: Settings, estimator: LogDensityGradient, known: Survey
+) -> bool:
+    """Fit the gradient to some rows, if they show that none will follow it."""
+    if (
+        settings.estimator is not None
+        or settings.ascent not in ("auto", "rows")
+        or len(known.sample.ranking.first) <= SCOUTS
+    ):
+        return False
+    return fit_unless_gaussian(estimator, few_of(known, SCOUTS, settings.n_jobs))
+
+
+def _choose_ascent(settings: Settings, estimator: GradientEstimator) -> str:
+    """What ``ascent="auto"`` means for the fitted estimator."""
+    if settings.ascent != "auto":
+        return settings.ascent
+    if not isinstance(estimator, LogDensityGradient):
+        return "fixed_point"
+    if estimator.basis == "common":
+        return "quasi_newton"
+    share = _gaussian_share(settings, estimator)
+    return "rows" if share < GAUSSIAN_SHARE else "fixed_point"
+
+
+def _gaussian_share(settings: Settings, estimator: GradientEstimator) -> float:
+    """Share of the gradient that a Gaussian explains; 1 if all else was given."""
+    if (
+        settings.ascent == "auto"
+        and isinstance(estimator, LogDensityGradient)
+        and is_word(estimator.bandwidth, "auto")
+        and np.isfinite(estimator.gaussian_share_)
+    ):
+        return estimator.gaussian_share_
+    return 1.0
+
+
+def _make_ascent(
+    settings: Settings, ascent: str, estimator: GradientEstimator
+) -> Ascent:
+    """Parameters of the ascent, in the frame."""
+    step_size: float | Floats | None = None
+    if settings.step_size is not None:
+        step_size = settings.step_size / frame_of(estimator).unit ** 2
+    return Ascent(ascent, step_size, settings.tol, settings.max_iter)
+
+
+def _is_doubtful(
+    settings: Settings, estimator: GradientEstimator, landscape: Landscape
+) -> bool:
+    """Whether the gradient was followed on trial, to many modes of chance.
+
+    A field that is far from Gaussian may ripple: then many of its modes are no
+    clusters, and the graph of rows sees more.
+    """
+    if _gaussian_share(settings, estimator) >= MOSTLY_GAUSSIAN:
+        return False
+    made = landscape.default_merges()
+    return int(made.sum()) > max(1.0, MOST_CHANCE * (len(made) + 1))

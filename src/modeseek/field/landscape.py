@@ -1,0 +1,334 @@
+"""A field as a landscape: rows climb it to its modes, and ask it about themselves."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modeseek.field.ascent import (
+    Climb,
+    Step,
+    accelerated,
+    climb,
+    fixed_point,
+    gradient_ascent,
+    largest_step_size,
+    quasi_newton,
+)
+from modeseek.field.basins import Basins, certain_basins
+from modeseek.field.fields import Field
+from modeseek.field.memberships import distance_beyond, drops, soft_memberships
+from modeseek.field.modes import assign_modes
+from modeseek.rows.arrays import Bools, Floats, Integers
+from modeseek.rows.blocks import chunk_slices, map_blocks, map_rows
+from modeseek.rows.coordinates import Frame
+from modeseek.rows.validation import check_within_reach
+from modeseek.tree.default_cut import merges_on_field
+from modeseek.tree.merge_tree import MergeTree
+
+#: Basins are proven for more rows than this many times the modes: the proof costs about
+#: as much as climbing from the modes.
+BASINS_FROM = 4
+
+
+class Ascent(NamedTuple):
+    """How rows climb a field: the parameters of an ascent, in the frame."""
+
+    kind: str  # "fixed_point", "gradient" or "quasi_newton"
+    step_size: float | Floats | None  # of the gradient ascent; the largest safe if None
+    tol: float  # a row has arrived when it moves less, in widths
+    max_iter: int  # most steps of a row
+
+    def step(self, field: Field) -> Step:
+        """The step of this ascent on a field."""
+        if self.kind == "gradient":
+            size = (
+                largest_step_size(field) if self.step_size is None else self.step_size
+            )
+            return gradient_ascent(size)
+        return quasi_newton() if self.kind == "quasi_newton" else accelerated()
+
+    def climb(
+        self,
+        field: Field,
+        Z: Floats,
+        n_jobs: int | None = None,
+        basins: Basins | None = None,
+    ) -> Climb:
+        """Climb from all rows, in blocks on the thread pool.
+
+        Parameters
+        ----------
+        field : Field
+        Z : ndarray of shape (n, d)
+            Rows, in the frame.
+        n_jobs : int or None
+        basins : Basins, optional
+            Where a row stops, as its mode is certain there.
+
+        Returns
+        -------
+        Climb
+        """
+        step = self.step(field)
+        columns = len(field.centers)
+        if self.kind == "quasi_newton":
+            columns = max(columns, Z.shape[1] ** 2)  # an inverse Hessian a row
+        size = chunk_slices(len(Z), columns)[0].stop
+        certain = None if basins is None else lambda Z: basins.find(field, Z)[1]
+
+        def kernel(rows: slice) -> Climb:
+            return climb(
+                field,
+                Z[rows],
+                step,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                certain=certain,
+            )
+
+        parts = list(map_blocks(kernel, len(Z), n_jobs=n_jobs, size=size))
+        joined: list[Any] = [np.concatenate(part) for part in zip(*parts, strict=True)]
+        return Climb(*joined)
+
+    def assign(
+        self,
+        field: Field,
+        ends: Floats,
+        modes: Floats,
+        n_jobs: int | None = None,
+        basins: Basins | None = None,
+    ) -> Integers:
+        """Mode of every end of a climb; ends that stopped short climb on.
+
+        Parameters
+        ----------
+        field : Field
+        ends : ndarray of shape (n, d)
+        modes : ndarray of shape (k, d)
+        n_jobs : int or None
+        basins : Basins, optional
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+
+        def climb_on(Z: Floats) -> Floats:
+            return self.climb(field, Z, n_jobs).points
+
+        return assign_modes(field, ends, modes, climb_on, basins)
+
+
+class FieldLandscape(NamedTuple):
+    """A field with its modes and their merge tree.
+
+    Rows come in the data's coordinates; see :class:`modeseek.cluster.Landscape` for
+    what they can ask.
+    """
+
+    frame: Frame
+    field: Field
+    ascent: Ascent
+    peaks: Floats  # (k, d) the modes in the frame, highest first
+    mode_weights: Floats  # (k,) of the rows that reached each mode
+    tree: MergeTree  # its saddles in the data's coordinates
+    reach: float  # of the centres: the farthest row's distance from all, in widths
+    learned_widths: bool  # whether widths followed the rows one feature at a time
+
+    @property
+    def modes(self) -> Floats:
+        """Modes in the data's coordinates, shape (k, d)."""
+        return self.frame.leave(self.peaks)
+
+    def enter(self, X: NDArray[np.floating]) -> Floats:
+        """Rows in the frame; those out of reach are refused."""
+        check_within_reach(self.frame, X)
+        return self.frame.enter(X)
+
+    def locate(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Integers:
+        """Mode that each row climbs to."""
+        return self.locate_from(self.enter(X), n_jobs)
+
+    def locate_from(self, Z: Floats, n_jobs: int | None = None) -> Integers:
+        """Mode that is reached from points of the frame."""
+        worthwhile = len(Z) > BASINS_FROM * len(self.peaks)
+        basins = certain_basins(self.field, self.peaks) if worthwhile else None
+        ends = self.ascent.climb(self.field, Z, n_jobs, basins).points
+        return self.ascent.assign(self.field, ends, self.peaks, n_jobs, basins)
+
+    def depths(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Floats:
+        """How far the log-density at each row is below that at its mode."""
+        return self.depths_below(X, self.locate(X, n_jobs), n_jobs)
+
+    def depths_below(
+        self, X: NDArray[np.floating], mode: Integers, n_jobs: int | None = None
+    ) -> Floats:
+        """How far each row is below a given mode."""
+        field, Z = self.field, self.enter(X)
+
+        def kernel(part: slice) -> Floats:
+            down = drops(field, Z[part], self.peaks[mode[part]])
+            if field.saturates:
+                down += distance_beyond(field, Z[part], self.reach)
+            return down
+
+        size = chunk_slices(len(Z), len(field.centers))[0].stop
+        blocks = map_blocks(kernel, len(Z), n_jobs=n_jobs, size=size)
+        return np.concatenate(list(blocks))
+
+    def memberships(
+        self,
+        X: NDArray[np.floating],
+        mode_labels: Integers,
+        cluster_modes: Integers,
+        n_jobs: int | None = None,
+    ) -> Floats:
+        """Share of each row in each cluster, given the cluster of each mode."""
+        mode = self.locate(X, n_jobs)
+        return self.memberships_at(X, mode, mode_labels, cluster_modes, n_jobs)
+
+    def memberships_at(
+        self,
+        X: NDArray[np.floating],
+        mode: Integers,
+        mode_labels: Integers,
+        cluster_modes: Integers,
+        n_jobs: int | None = None,
+    ) -> Floats:
+        """Shares of rows whose modes are known."""
+        Z, labels = self.enter(X), mode_labels[mode]
+        barrier = self.tree.barriers()[:, cluster_modes][mode]
+        tops = self.peaks[cluster_modes]
+
+        def kernel(part: slice) -> Floats:
+            return soft_memberships(
+                self.field, Z[part], labels[part], tops, barrier[part]
+            )
+
+        return np.concatenate(list(map_blocks(kernel, len(Z), n_jobs=n_jobs)))
+
+    def paths(self, X: NDArray[np.floating], n_jobs: int | None = None) -> list[Floats]:
+        """Where each row is after every step, in the data's coordinates."""
+        return self.paths_from(self.enter(X))
+
+    def paths_from(self, Z: Floats) -> list[Floats]:
+        """Paths that start at points of the frame."""
+        points: list[Floats] = []
+        climb(
+            self.field,
+            Z,
+            self.ascent.step(self.field),
+            tol=self.ascent.tol,
+            max_iter=self.ascent.max_iter,
+            record=lambda here: points.append(self.frame.leave(here)),
+        )
+        return points
+
+    def default_merges(self) -> Bools:
+        """Merges of the tree that are made by default."""
+        return merges_on_field(self.tree, learned=self.learned_widths)
+
+
+class BlurredLandscape(NamedTuple):
+    """A field that rows climb only after they have been blurred.
+
+    Blurring moved all rows by a step, estimated the gradient anew, and so on. New rows
+    take the same steps through the same fields, then climb on the first one.
+    """
+
+    first: FieldLandscape
+    rounds: tuple[tuple[Frame, Field], ...]  # a fixed-point step on each
+
+    @property
+    def frame(self) -> Frame:
+        """Coordinates of the first field."""
+        return self.first.frame
+
+    @property
+    def modes(self) -> Floats:
+        """Modes in the data's coordinates, shape (k, d)."""
+        return self.first.modes
+
+    @property
+    def mode_weights(self) -> Floats:
+        """Weight of the rows that reached each mode, shape (k,)."""
+        return self.first.mode_weights
+
+    @property
+    def tree(self) -> MergeTree:
+        """How the modes merge."""
+        return self.first.tree
+
+    def locate(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Integers:
+        """Mode that each row climbs to."""
+        check_within_reach(self.frame, X)
+        moved = blur_rows(self.rounds, X, n_jobs)
+        return self.first.locate_from(self.frame.enter(moved), n_jobs)
+
+    def depths(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Floats:
+        """How far the log-density at each row is below that at its mode."""
+        return self.first.depths_below(X, self.locate(X, n_jobs), n_jobs)
+
+    def memberships(
+        self,
+        X: NDArray[np.floating],
+        mode_labels: Integers,
+        cluster_modes: Integers,
+        n_jobs: int | None = None,
+    ) -> Floats:
+        """Share of each row in each cluster, given the cluster of each mode."""
+        mode = self.locate(X, n_jobs)
+        return self.first.memberships_at(X, mode, mode_labels, cluster_modes, n_jobs)
+
+    def paths(self, X: NDArray[np.floating], n_jobs: int | None = None) -> list[Floats]:
+        """Where each row is after every step, in the data's coordinates."""
+        check_within_reach(self.frame, X)
+        here, points = np.asarray(X, dtype=np.float64), []
+        for one in self.rounds:
+            points.append(here)
+            here = blur_rows((one,), here, n_jobs)
+        return points + self.first.paths_from(self.frame.enter(here))
+
+    def default_merges(self) -> Bools:
+        """Merges of the tree that are made by default."""
+        return self.first.default_merges()
+
+
+def blur_rows(
+    rounds: tuple[tuple[Frame, Field], ...],
+    X: NDArray[np.floating],
+    n_jobs: int | None = None,
+) -> Floats:
+    """Rows after a fixed-point step on each of several fields.
+
+    Parameters
+    ----------
+    rounds : tuple of (Frame, Field)
+    X : ndarray of shape (n, d)
+        In the data's coordinates.
+    n_jobs : int or None
+
+    Returns
+    -------
+    ndarray of shape (n, d)
+    """
+    moved = np.asarray(X, dtype=np.float64)
+    for frame, field in rounds:
+        step = partial(_fixed_point_step, field)
+        columns = len(field.centers)
+        moved = frame.leave(map_rows(step, frame.enter(moved), columns, n_jobs))
+    return moved
+
+
+def _fixed_point_step(field: Field, Z: Floats) -> Floats:
+    return climb(field, Z, fixed_point(), tol=0.0, max_iter=1).points
+
+
+# Model files name the types so.
+Ascent.__module__ = "modeseek.field"
+FieldLandscape.__module__ = "modeseek.field"
+BlurredLandscape.__module__ = "modeseek.field"

@@ -1,0 +1,79 @@
+"""The graph of rows as a landscape: rows take the way up of the nearest node."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modeseek.graph.row_graph import (
+    RowGraph,
+    nearest_modes,
+    row_heights,
+    row_memberships,
+    row_paths,
+)
+from modeseek.rows.arrays import Bools, Floats, Integers
+from modeseek.rows.coordinates import Frame
+from modeseek.rows.validation import check_within_reach
+from modeseek.tree.default_cut import merges_on_rows
+from modeseek.tree.merge_tree import MergeTree
+
+
+class GraphLandscape(NamedTuple):
+    """A graph of rows with the merge tree of its modes.
+
+    Rows come in the data's coordinates; see :class:`modeseek.cluster.Landscape` for
+    what they can ask.
+    """
+
+    frame: Frame
+    graph: RowGraph
+    mode_weights: Floats  # (k,) of the nodes below each mode, with their copies
+    tree: MergeTree  # its saddles in the data's coordinates
+
+    @property
+    def modes(self) -> Floats:
+        """Modes in the data's coordinates, shape (k, d): they are rows."""
+        return self.frame.leave(self.graph.nodes[self.graph.peaks])
+
+    def enter(self, X: NDArray[np.floating]) -> Floats:
+        """Rows in the frame; those out of reach are refused."""
+        check_within_reach(self.frame, X)
+        return self.frame.enter(X)
+
+    def locate(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Integers:
+        """Mode of the node nearest to each row."""
+        return nearest_modes(self.graph, self.enter(X), n_jobs)
+
+    def depths(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Floats:
+        """How far the log-density at each row is below that at its mode."""
+        Z = self.enter(X)
+        mode = nearest_modes(self.graph, Z, n_jobs)
+        below = self.tree.heights[mode] - row_heights(self.graph, Z, n_jobs)
+        return np.maximum(below, 0.0)
+
+    def memberships(
+        self,
+        X: NDArray[np.floating],
+        mode_labels: Integers,
+        cluster_modes: Integers,
+        n_jobs: int | None = None,
+    ) -> Floats:
+        """Share of each row in each cluster, given the cluster of each mode."""
+        barrier = self.tree.barriers()[:, cluster_modes]
+        node_labels = mode_labels[self.graph.mode]
+        return row_memberships(self.graph, self.enter(X), node_labels, barrier, n_jobs)
+
+    def paths(self, X: NDArray[np.floating], n_jobs: int | None = None) -> list[Floats]:
+        """Where each row is after every step, in the data's coordinates."""
+        steps = row_paths(self.graph, self.enter(X), n_jobs)
+        return [self.frame.leave(Z) for Z in steps]
+
+    def default_merges(self) -> Bools:
+        """Merges of the tree that are made by default."""
+        return merges_on_rows(self.tree, len(self.graph.nodes), self.graph.dimension)
+
+
+GraphLandscape.__module__ = "modeseek.graph"  # model files name it so
