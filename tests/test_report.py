@@ -13,7 +13,8 @@ from sklearn.exceptions import NotFittedError
 from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
 from modeseek.datasets import three_gaussians
 from modeseek.report import write_report
-from modeseek.report.page import FRAMES, collect
+from modeseek.report.columns import FRAMES
+from modeseek.report.content import collect
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,7 @@ def unpack(packed):
 def columns(data, name):
     """Quantised rows of the page as numbers, shape (m, n_columns)."""
     steps = unpack(data[name]).reshape(-1, len(data["columns"]))
-    return unpack(data["low"]) + unpack(data["step"]) * steps
+    return unpack(data["low"]) + unpack(data["quantum"]) * steps
 
 
 def gather(model, X, max_rows=3000, **options):
@@ -147,7 +148,7 @@ def test_profiles_are_those_of_the_rows_of_every_mode(model, rows):
     data = gather(model, X)
     k, count = len(model.modes_), unpack(data["count"])
     np.testing.assert_array_equal(count, np.bincount(model.row_modes_, minlength=k))
-    center, scale = unpack(data["center"]), unpack(data["scale"])
+    center, scale = unpack(data["mean"]), unpack(data["deviation"])
     np.testing.assert_allclose(center, X.mean(axis=0), rtol=1e-9)
     np.testing.assert_allclose(scale, [*X[:, :3].std(axis=0), 0.0], rtol=1e-9)
     standard = (X - center) / np.where(scale > 0, scale, 1.0)

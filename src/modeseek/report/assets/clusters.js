@@ -98,8 +98,8 @@ function drawProfile() {
       z[cluster].map((mean, j) => {
         if (!n) return "no rows";
         const spread = Math.sqrt(Math.max(squares[cluster][j] / n - mean * mean, 0));
-        const value = data.center[j] + data.scale[j] * mean;
-        return `${plain(data.profiled[j])}<br>${short(value)} ± ${short(data.scale[j] * spread, 2)}`;
+        const value = data.mean[j] + data.deviation[j] * mean;
+        return `${plain(data.profiled[j])}<br>${short(value)} ± ${short(data.deviation[j] * spread, 2)}`;
       }),
     );
   });

@@ -76,7 +76,7 @@ function columnOf(
   return Array.from(
     { length: n },
     (_, i) =>
-      data.low[column] + data.step[column] * quantised[(first + i) * width + column],
+      data.low[column] + data.quantum[column] * quantised[(first + i) * width + column],
   );
 }
 
