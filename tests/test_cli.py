@@ -238,6 +238,17 @@ def test_levels_of_the_tree(rows, reference, tmp_path, capsys):
     assert "n_clusters must be from 1 to" in capsys.readouterr().err
 
 
+def test_a_number_of_clusters_among_ties_is_taken(tmp_path, capsys):
+    model = ModeClustering(LogDensityGradient(bandwidth=0.5, alpha=0.1)).fit(X)
+    tree = model.merge_tree_
+    assert len(tree.child) > 2
+    tied = np.full(len(tree.child), 0.7)
+    model.merge_tree_ = tree._replace(prominence=tied)
+    save_model(tmp_path / "toy.skops", model, columns=["u", "v"])
+    assert run(["tree", str(tmp_path / "toy.skops"), "--n-clusters", "2"]) == 0
+    assert capsys.readouterr().out.count("cluster ") == 2
+
+
 def use_batches(monkeypatch, n_rows):
     """Read tables in batches of so many rows."""
     monkeypatch.setattr("modeseek.cli.tables.BATCH_ROWS", n_rows)
