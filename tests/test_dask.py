@@ -25,7 +25,7 @@ from modeseek.dask import connect
 from modeseek.datasets import three_gaussians
 from modeseek.rows.dask import FAN_IN, DaskRows
 from modeseek.rows.source import ArrayRows
-from modeseek.rows.subsample import SAMPLE_ROWS, thin
+from modeseek.rows.subsample import SAMPLE_ROWS, draw_subsample
 from modeseek.rows.summary import summarize
 from modeseek.rows.validation import check_block
 
@@ -184,11 +184,11 @@ def test_many_rows_are_thinned_where_they_are():
     source = DaskRows(lazy, None, check_block)
     with dask.callbacks.Callback(posttask=watch):
         summary = summarize(source)
-        taken = thin(source, summary, most=2048)
+        taken = draw_subsample(source, summary, most=2048)
     assert summary.n_rows == 120_000
     assert max(largest) < 0.3 * lazy.size
     rows = ArrayRows(lazy.compute())
-    same = thin(rows, summarize(rows), most=2048)
+    same = draw_subsample(rows, summarize(rows), most=2048)
     np.testing.assert_array_equal(taken.X, same.X)
 
 

@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
 
-from modeseek.rows.coordinates import Frame, frame_from_centers, typical_distance
+from modeseek.rows.coordinates import (
+    Frame,
+    frame_from_centers,
+    power_of_two,
+    typical_distance,
+)
 
 
 @pytest.fixture
@@ -56,3 +61,12 @@ def test_typical_distance_is_the_median_over_pairs_that_differ():
     C = np.array([[0.0], [0.0], [1.0], [3.0]])
     assert typical_distance(C) == np.median([1.0, 1.0, 3.0, 3.0, 2.0])
     assert typical_distance(C[:1]) == typical_distance(C[:2]) == 1.0
+
+
+def test_powers_of_two_are_the_largest_up_to_a_size():
+    sizes = np.array([0.0, 1.0, np.nextafter(2.0, 0.0), 2.0, 3.0, 5e-324, 1e300])
+    powers = power_of_two(sizes)
+    np.testing.assert_array_equal(powers[:5], [1.0, 1.0, 1.0, 2.0, 2.0])
+    assert powers[5] == 5e-324
+    assert powers[6] <= 1e300 < 2.0 * powers[6]
+    assert [float(power_of_two(float(size))) for size in sizes] == powers.tolist()

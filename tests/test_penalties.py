@@ -21,8 +21,8 @@ from modeseek.gradient.extensions.penalties import (
 )
 from modeseek.gradient.moments import Moments, Problem, compute_moments, task_scales
 from modeseek.gradient.selection import (
-    NARROWEST,
-    WIDEST,
+    NARROWEST_POWER,
+    WIDEST_POWER,
     Scores,
     join,
     search,
@@ -249,13 +249,13 @@ def search_clusters(spread):
 def test_default_widths_are_powers_of_the_root_of_two_of_the_typical_distance():
     scores = search_clusters(0.6)
     assert scores.best()[0] < len(scores.widths) - 1
-    expected = 2.0 * np.sqrt(2.0) ** np.arange(WIDEST, NARROWEST - 1, -1)
+    expected = 2.0 * np.sqrt(2.0) ** np.arange(WIDEST_POWER, NARROWEST_POWER - 1, -1)
     np.testing.assert_allclose(scores.widths[:, 0], expected, rtol=1e-12)
 
 
 def test_default_widths_grow_narrower_while_the_narrowest_wins():
     scores = search_clusters(0.05)
-    assert len(scores.widths) > WIDEST - NARROWEST + 1
+    assert len(scores.widths) > WIDEST_POWER - NARROWEST_POWER + 1
     ratios = scores.widths[1:, 0] / scores.widths[:-1, 0]
     np.testing.assert_allclose(ratios, np.sqrt(0.5), rtol=1e-12)
 

@@ -7,7 +7,12 @@ import pytest
 from sklearn.datasets import load_iris, make_blobs
 
 from modeseek import LogDensityGradient, ModeClustering
-from modeseek.rows.rounding import RoundingWarning, find_rounding, grain_of
+from modeseek.rows.rounding import (
+    RoundingWarning,
+    find_rounding,
+    grain_of,
+    narrowest_widths,
+)
 
 
 def test_steps_are_found_and_smooth_features_have_none():
@@ -87,3 +92,11 @@ def test_units_do_not_matter_to_rounded_rows(unit):
         rows = X.round(digits)
         one, two = (ModeClustering().fit_predict(Y) for Y in (rows, rows * units))
         assert np.count_nonzero(one != two) <= most
+
+
+def test_the_narrowest_widths_are_the_grain_together_and_a_step_alone():
+    steps = np.array([0.0, 3.0, 0.3])
+    together = narrowest_widths(steps, 3, together=True)
+    np.testing.assert_array_equal(together, np.full(3, grain_of(steps)))
+    np.testing.assert_array_equal(narrowest_widths(steps, 3, together=False), steps)
+    assert not narrowest_widths(None, 3, together=True).any()

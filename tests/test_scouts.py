@@ -9,7 +9,7 @@ from modeseek.cluster import fitting
 from modeseek.cluster.fitting import SCOUTS
 from modeseek.datasets import three_gaussians
 from modeseek.rows.source import ArrayRows
-from modeseek.rows.subsample import few_of, survey
+from modeseek.rows.subsample import make_overview, smaller_overview
 
 BLOBS = make_blobs(6000, 3, centers=5, cluster_std=0.5, random_state=0)[0]
 GAUSSIAN = np.random.default_rng(0).standard_normal((5000, 2))
@@ -60,15 +60,15 @@ def test_scouts_are_the_same_whatever_the_order_and_the_copies():
 def test_few_rows_have_the_range_and_rounding_of_all_and_weigh_their_copies():
     weight = np.ones(len(BLOBS))
     weight[::2] = 3.0
-    known = survey(ArrayRows(BLOBS, weight), whole=False, n_jobs=1)
-    few = few_of(known, 500)
+    overview = make_overview(ArrayRows(BLOBS, weight), whole=False, n_jobs=1)
+    few = smaller_overview(overview, 500)
     assert len(few.sample.X) == few.summary.n_rows == len(few.source.X) == 500
     assert few.summary.weight == few.sample.weight.sum()
     assert set(few.sample.weight) == {1.0, 3.0}
     rows = {row.tobytes(): w for row, w in zip(BLOBS, weight, strict=True)}
     found = [rows[row.tobytes()] for row in few.sample.X]
     np.testing.assert_array_equal(found, few.sample.weight)
-    for part, of_all in zip(few.summary.frame(), known.summary.frame(), strict=True):
+    for part, of_all in zip(few.summary.frame(), overview.summary.frame(), strict=True):
         np.testing.assert_allclose(part, of_all, rtol=1e-10)
     position = np.linalg.norm(few.sample.X - np.average(BLOBS, 0, weight), axis=1)
     assert (np.diff(position) > -1e-5).all()  # in the order of the ranking

@@ -15,7 +15,7 @@ from modeseek.gradient.settings import ALPHAS
 from modeseek.rows import subsample as thinning
 from modeseek.rows.ranking import rank_rows
 from modeseek.rows.source import ArrayRows, Block, ChunkRows
-from modeseek.rows.subsample import PLACES, survey, thin
+from modeseek.rows.subsample import STARTS, draw_subsample, make_overview
 from modeseek.rows.summary import summarize
 
 rng = np.random.default_rng(0)
@@ -40,7 +40,7 @@ def X(request):
 
 def take(X, weight=None, most=MOST):
     source = ArrayRows(X, weight)
-    return thin(source, summarize(source), most=most)
+    return draw_subsample(source, summarize(source), most=most)
 
 
 def take_chunks(X, size, weight=None, most=MOST):
@@ -50,7 +50,7 @@ def take_chunks(X, size, weight=None, most=MOST):
             yield Block(X[part], None if weight is None else weight[part])
 
     source = ChunkRows(read)
-    return thin(source, summarize(source), most=most)
+    return draw_subsample(source, summarize(source), most=most)
 
 
 def assert_same(one, two):
@@ -67,12 +67,12 @@ def test_rows_are_those_whose_turn_it_is_in_the_ranking(X):
     weight = np.bincount(ranking.rank).astype(float)
     ordered = X[ranking.first]
     before = np.cumsum(weight) - weight
-    chance = np.random.default_rng(0).random(PLACES)
-    targets = (np.arange(PLACES) + chance) * (len(X) / PLACES)
+    chance = np.random.default_rng(0).random(STARTS)
+    targets = (np.arange(STARTS) + chance) * (len(X) / STARTS)
     chosen, free = set(), 0
     for start in np.unique(np.searchsorted(before, targets, side="right") - 1):
         first = max(start, free)
-        free = first + MOST // PLACES
+        free = first + MOST // STARTS
         chosen.update(range(first, min(free, len(ordered))))
     np.testing.assert_array_equal(taken.X, ordered[sorted(chosen)])
 
@@ -132,7 +132,7 @@ class Watched:
 def test_of_many_copies_one_is_handed_on():
     X = ROWS["lattice"]
     source = Watched(X)
-    taken = thin(source, summarize(ArrayRows(X)), most=MOST)
+    taken = draw_subsample(source, summarize(ArrayRows(X)), most=MOST)
     assert_same(taken, take(X))
     assert max(source.n_found) <= len(np.unique(X, axis=0)) == 6**3
 
@@ -147,7 +147,7 @@ def test_rows_stand_for_all():
     X = ROWS["two tight clusters"]
     weight = np.random.default_rng(3).uniform(0.1, 2.0, len(X))
     for w in (None, weight):
-        taken = take(X, w, most=8 * PLACES)
+        taken = take(X, w, most=8 * STARTS)
         mean = np.average(taken.X, axis=0, weights=taken.weight)
         error = X.std(axis=0) / np.sqrt(len(taken.X))
         assert (np.abs(mean - np.average(X, axis=0, weights=w)) < 4 * error).all()
@@ -157,7 +157,7 @@ def test_rows_stand_for_all():
 
 def test_a_small_group_far_away_is_among_them():
     X = np.vstack([rng.standard_normal((90_000, 2)), rng.normal(30, 1, (900, 2))])
-    taken = take(X, most=16 * PLACES)
+    taken = take(X, most=16 * STARTS)
     share = (taken.X[:, 0] > 15).mean()
     assert share == pytest.approx(0.0099, rel=0.3)
 
@@ -175,7 +175,7 @@ def test_a_sample_of_few_rows_is_all_of_them():
     X = ROWS["normal"][:5000]
     chunks = ChunkRows(lambda: iter([Block(X[:1200], None), Block(X[1200:], None)]))
     for source in (ArrayRows(X), chunks):
-        sample = survey(source, whole=False, n_jobs=None).sample
+        sample = make_overview(source, whole=False, n_jobs=None).sample
         np.testing.assert_array_equal(sample.X, X)
         np.testing.assert_array_equal(sample.ranking.rank, rank_rows(X).rank)
 

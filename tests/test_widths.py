@@ -9,8 +9,8 @@ from modeseek.gradient.moments import Problem, compute_moments, task_scales
 from modeseek.gradient.selection import search
 from modeseek.gradient.widths import (
     ASLEEP,
-    NARROWEST,
-    WIDEST,
+    NARROWEST_LEARNED,
+    WIDEST_LEARNED,
     learn_widths,
     loss_and_gradient,
     make_pilot,
@@ -89,8 +89,8 @@ def test_features_that_carry_clusters_get_narrow_widths_and_noise_wide_ones(n_fe
     _, typical, learned = learn(X)
     assert (learned.widths[:2] < ASLEEP).all()
     assert (learned.widths[2:] > ASLEEP).mean() > 0.8
-    assert (learned.widths >= NARROWEST).all()
-    assert (learned.widths <= WIDEST * typical * (1 + 1e-9)).all()
+    assert (learned.widths >= NARROWEST_LEARNED).all()
+    assert (learned.widths <= WIDEST_LEARNED * typical * (1 + 1e-9)).all()
 
 
 def test_learned_widths_hold_on_rows_that_learning_never_saw():
@@ -137,5 +137,5 @@ def test_a_marginal_start_is_narrow_where_a_feature_is_not_gaussian():
     pilot, _ = pilot_of(X, 60, np.ones(2))
     widths, lam = marginal_start(pilot, 2.0, LAMS)
     assert widths[0] <= 2.0
-    assert widths[1] == WIDEST * 2.0
+    assert widths[1] == WIDEST_LEARNED * 2.0
     assert lam in LAMS

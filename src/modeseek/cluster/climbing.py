@@ -27,7 +27,7 @@ from modeseek.rows.blocks import map_rows
 from modeseek.rows.coordinates import Frame
 from modeseek.rows.ranking import Sample, draw_centers
 from modeseek.rows.rounding import Rounding, grain_of
-from modeseek.rows.subsample import Survey
+from modeseek.rows.subsample import Overview
 from modeseek.rows.validation import is_word
 from modeseek.tree.merge_tree import MergeTree
 
@@ -87,7 +87,7 @@ def climb_graph(
 def climb_field(
     estimator: GradientEstimator,
     ascent: Ascent,
-    known: Survey,
+    overview: Overview,
     rng: np.random.Generator,
     *,
     blurs: bool,
@@ -100,7 +100,7 @@ def climb_field(
     estimator : GradientEstimator
         Fitted.
     ascent : Ascent
-    known : Survey
+    overview : Overview
     rng : numpy.random.Generator
         Draws the rows among which passes are sought.
     blurs : bool
@@ -111,7 +111,7 @@ def climb_field(
     -------
     Climbed
     """
-    sample = known.sample
+    sample = overview.sample
     frame, field = frame_of(estimator), field_of(estimator)
     blurred = blur(estimator, sample.X, sample.weight) if blurs else []
     rounds = rounds_of(blurred)
@@ -125,7 +125,7 @@ def climb_field(
     peaks, weights, reached = _sort_modes(field, modes, reached, sample.weight)
     drawn = draw_centers(sample.ranking, min(TREE_ROWS, len(sample.ranking.first)), rng)
     tree = build_tree(field, peaks, start[drawn], reached[drawn])
-    tree = _with_errors(estimator, tree, peaks, start, known, n_jobs)
+    tree = _with_errors(estimator, tree, peaks, start, overview, n_jobs)
     nearest = map_rows(
         lambda Z: field.evaluate(Z).nearest, start, len(field.centers), n_jobs
     )
@@ -175,13 +175,13 @@ def _with_errors(
     tree: MergeTree,
     peaks: Floats,
     Z: Floats,
-    known: Survey,
+    overview: Overview,
     n_jobs: int | None,
 ) -> MergeTree:
     """Add the standard errors of the prominences; the tree is still in the frame."""
     if not len(tree.child):
         return tree
-    weight = known.sample.weight
+    weight = overview.sample.weight
     tops = peaks[tree.child]
     errors = standard_errors(
         influence_of(estimator, tops, tree.saddles),
@@ -193,7 +193,7 @@ def _with_errors(
     )
     # The field comes from all rows, whose influence the subsample tells.
     taken = len(Z) if weight is None else weight.sum()
-    return tree._replace(std_error=errors * np.sqrt(taken / known.summary.weight))
+    return tree._replace(std_error=errors * np.sqrt(taken / overview.summary.weight))
 
 
 def has_learned_widths(estimator: GradientEstimator) -> bool:

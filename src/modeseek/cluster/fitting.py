@@ -21,7 +21,7 @@ from modeseek.gradient.settings import needs_all_rows
 from modeseek.rows.arrays import Floats
 from modeseek.rows.ranking import generator
 from modeseek.rows.source import Source
-from modeseek.rows.subsample import Survey, few_of, survey
+from modeseek.rows.subsample import Overview, make_overview, smaller_overview
 from modeseek.rows.validation import (
     check_choice,
     check_integer,
@@ -66,7 +66,7 @@ class Fitted(NamedTuple):
     """What a fit found."""
 
     estimator: GradientEstimator
-    survey: Survey
+    overview: Overview
     ascent: str  # the one that was taken
     climbed: Climbed
 
@@ -130,49 +130,49 @@ def fit_landscape(settings: Settings, source: Source) -> Fitted:
     Fitted
     """
     with source.session():
-        estimator, known = _fit_estimator(settings, source)
+        estimator, overview = _fit_estimator(settings, source)
     ascent = _choose_ascent(settings, estimator)
-    settings.say(f"climbing from {known.summary.n_rows} rows ({ascent})")
+    settings.say(f"climbing from {overview.summary.n_rows} rows ({ascent})")
     if ascent != "rows":
         climbed = climb_field(
             estimator,
             _make_ascent(settings, ascent, estimator),
-            known,
+            overview,
             generator(settings.random_state),
             blurs=ascent == "blurring",
             n_jobs=settings.n_jobs,
         )
         if not _is_doubtful(settings, estimator, climbed.landscape):
-            return Fitted(estimator, known, ascent, climbed)
+            return Fitted(estimator, overview, ascent, climbed)
         settings.say("the gradient has modes of chance: from row to row")
     climbed = climb_graph(
         frame_of(estimator),
-        known.sample,
-        known.rounding,
+        overview.sample,
+        overview.rounding,
         generator(settings.random_state),
         settings.n_jobs,
     )
-    return Fitted(estimator, known, "rows", climbed)
+    return Fitted(estimator, overview, "rows", climbed)
 
 
 def _fit_estimator(
     settings: Settings, source: Source
-) -> tuple[GradientEstimator, Survey]:
-    """Fit the gradient; also a survey of the rows."""
+) -> tuple[GradientEstimator, Overview]:
+    """Fit the gradient; also an overview of the rows."""
     estimator, jobs = _make_estimator(settings), settings.n_jobs
     if isinstance(estimator, LogDensityGradient) and settings.ascent != "blurring":
         whole = needs_all_rows(estimator, source)
-        known = survey(source, whole=whole, n_jobs=jobs)
-        if not _fit_to_scouts(settings, estimator, known):
-            fit_to_subsample(estimator, known)
-        return estimator, known
+        overview = make_overview(source, whole=whole, n_jobs=jobs)
+        if not _fit_to_scouts(settings, estimator, overview):
+            fit_to_subsample(estimator, overview)
+        return estimator, overview
     X, weight = source.rows_in_memory(
         "Blurring moves all of them together, and KernelDensityGradient keeps "
         "every one: give some rows in memory, or use LogDensityGradient with "
         "another ascent."
     )
     estimator.fit(X, sample_weight=weight)
-    return estimator, survey(source, whole=True, n_jobs=jobs)
+    return estimator, make_overview(source, whole=True, n_jobs=jobs)
 
 
 def _make_estimator(settings: Settings) -> GradientEstimator:
@@ -189,16 +189,18 @@ def _make_estimator(settings: Settings) -> GradientEstimator:
 
 
 def _fit_to_scouts(
-    settings: Settings, estimator: LogDensityGradient, known: Survey
+    settings: Settings, estimator: LogDensityGradient, overview: Overview
 ) -> bool:
     """Fit the gradient to some rows, if they show that none will follow it."""
     if (
         settings.estimator is not None
         or settings.ascent not in ("auto", "rows")
-        or len(known.sample.ranking.first) <= SCOUTS
+        or len(overview.sample.ranking.first) <= SCOUTS
     ):
         return False
-    return fit_unless_gaussian(estimator, few_of(known, SCOUTS, settings.n_jobs))
+    return fit_unless_gaussian(
+        estimator, smaller_overview(overview, SCOUTS, settings.n_jobs)
+    )
 
 
 def _choose_ascent(settings: Settings, estimator: GradientEstimator) -> str:

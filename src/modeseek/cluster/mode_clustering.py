@@ -202,7 +202,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         settings = self._check_parameters()
         source = open_rows(self, X, sample_weight, self.n_jobs, reset=True)
         fitted = fit_landscape(settings, source)
-        sample = fitted.survey.sample
+        sample = fitted.overview.sample
         self._store_fitted(fitted)
         self.row_modes_ = self._row_modes(source, sample.row, fitted.climbed.row_modes)
         self._warn_of_moving_rows(len(sample.X))
@@ -395,7 +395,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
     def _store_fitted(self, fitted: Fitted) -> None:
         climbed, landscape = fitted.climbed, fitted.climbed.landscape
         self.estimator_ = fitted.estimator
-        self.rounding_ = fitted.survey.rounding
+        self.rounding_ = fitted.overview.rounding
         self.ascent_ = fitted.ascent
         self._landscape = landscape
         self.modes_ = landscape.modes

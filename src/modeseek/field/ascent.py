@@ -23,7 +23,7 @@ Memory: TypeAlias = tuple[Floats, ...]
 
 #: What rounding may take from a potential, in its size: distances come from matrix
 #: products, whose errors grow with the distance from the middle of the centres.
-ROUNDING = 1024.0 * np.finfo(np.float64).eps
+POTENTIAL_ROUNDING = 1024.0 * np.finfo(np.float64).eps
 
 #: Longest move of a row that is near the centres.
 LONGEST_MOVE = 0.25
@@ -145,7 +145,7 @@ def _take_move(
     helped: Bools = np.asarray(np.any(here.mass <= 0, axis=1))
     if here.value is None or there.value is None:
         return end, there, helped
-    lowest = here.value - ROUNDING * here.size
+    lowest = here.value - POTENTIAL_ROUNDING * here.size
     falls = ~(there.value >= lowest)  # also where not a number
     if bold and falls.any():
         low = here.take(falls)

@@ -42,7 +42,7 @@ Rows = NDArray[np.intp] | NDArray[np.bool_]
 
 #: Squared distances are taken as no larger than this (a model without coefficients has
 #: nothing at any distance).
-FARTHEST = 1e300
+LARGEST_SQUARE = 1e300
 
 #: Below this, exponentials would be subnormal numbers.
 SMALLEST_EXPONENT = -700.0
@@ -146,7 +146,7 @@ def curvature(field: Field, Z: Floats) -> Floats:
 
 def _nearest_first(E: Floats) -> tuple[Floats, Floats, Floats]:
     """Return exp(E - max E) in place of E, exp(max E) and the distance of that."""
-    top = np.maximum(E.max(axis=1, keepdims=True), -0.5 * FARTHEST)
+    top = np.maximum(E.max(axis=1, keepdims=True), -0.5 * LARGEST_SQUARE)
     E -= top
     return _exponential(E), np.exp(top), np.sqrt(-2.0 * top[:, 0])
 
@@ -318,7 +318,7 @@ class CommonField(NamedTuple):
     def evaluate(self, Z: Floats) -> Evaluation:
         """Evaluate everything a step needs."""
         E = exponents(Z, self.centers, 1.0 / self.widths)
-        far = np.sqrt(np.clip(-2.0 * E, 1.0, FARTHEST))
+        far = np.sqrt(np.clip(-2.0 * E, 1.0, LARGEST_SQUARE))
         P, factor, nearest = _nearest_first(E)
         widths = np.where(np.isfinite(self.widths), self.widths, 0.0)
         lengths = np.linalg.norm(self.theta * widths[:, None], axis=0)

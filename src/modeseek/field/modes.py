@@ -15,12 +15,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial import KDTree
 
-from modeseek.field.ascent import ROUNDING, climb, fixed_point
+from modeseek.field.ascent import POTENTIAL_ROUNDING, climb, fixed_point
 from modeseek.field.basins import Basins
 from modeseek.field.fields import Field, curvature
 from modeseek.rows.arrays import Bools, Floats, Integers
 from modeseek.rows.blocks import one_blas_thread
-from modeseek.tree.pairs import find_pieces
+from modeseek.tree.pairs import connected_components
 
 #: Ends this close (in widths) to a mode are at the mode.
 AT_MODE = 0.05
@@ -144,7 +144,7 @@ def _improves(field: Field, start: Floats, end: Floats) -> Bools:
         before = np.linalg.norm(a.factor * a.pull / field.widths, axis=1)
         after = np.linalg.norm(b.factor * b.pull / field.widths, axis=1)
         return np.asarray(after < before)
-    return np.asarray(b.value >= a.value - ROUNDING * a.size)
+    return np.asarray(b.value >= a.value - POTENTIAL_ROUNDING * a.size)
 
 
 @one_blas_thread()
@@ -171,7 +171,7 @@ def find_modes(field: Field, ends: Floats) -> Floats:
     if len(points) < 2:
         return points
     near = KDTree(points * weights).query_pairs(SAME_MODE, output_type="ndarray")
-    _, group = find_pieces(near, len(points))
+    _, group = connected_components(near, len(points))
     return points[np.unique(group, return_index=True)[1]]
 
 

@@ -17,7 +17,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.linalg import lsqr
 from scipy.spatial import KDTree
 
-from modeseek.field.ascent import ROUNDING, climb, fixed_point, length
+from modeseek.field.ascent import POTENTIAL_ROUNDING, climb, fixed_point, length
 from modeseek.field.fields import Field, curvature, gradient, has_potential, potential
 from modeseek.field.modes import assign_modes
 from modeseek.rows.arrays import Bools, Floats, Integers
@@ -231,7 +231,7 @@ def _refine(field: Field, modes: Floats, passes: Pass) -> Pass:
     assert here.value is not None
     slope = np.linalg.norm(here.factor * here.pull / field.widths, axis=1)
     far = np.linalg.norm((points - passes.point) / field.widths, axis=1) > SADDLE_REACH
-    higher = here.value >= passes.height - ROUNDING * here.size
+    higher = here.value >= passes.height - POTENTIAL_ROUNDING * here.size
     good = (slope <= 1e-6 * here.size) & ~far & higher
     if good.any():
         good[good] = _joins(field, modes, points[good], passes, good)

@@ -35,7 +35,7 @@ from modeseek.rows.validation import (
 )
 
 #: Default widths, in typical distances between rows: 2^(k/2).
-WIDEST, NARROWEST = 2, -12
+WIDEST_POWER, NARROWEST_POWER = 2, -12
 
 #: Rows from which the typical distance is taken.
 PILOT_ROWS = 500
@@ -176,7 +176,9 @@ class KernelDensityGradient(GradientEstimator):
     def _candidates(self, d: int, typical: float, unit: float) -> Floats:
         """Candidate widths in the frame, shape (n_widths, d), widest first."""
         if is_word(self.bandwidth, "cv"):
-            grid = typical * np.sqrt(2.0) ** np.arange(WIDEST, NARROWEST - 1, -1)
+            grid = typical * np.sqrt(2.0) ** np.arange(
+                WIDEST_POWER, NARROWEST_POWER - 1, -1
+            )
             return np.repeat(grid[:, None], d, axis=1)
         widths = check_widths(self.bandwidth, d) / unit
         return widths[np.argsort(-widths[:, 0], kind="stable")]

@@ -66,7 +66,7 @@ from modeseek.rows.coordinates import Frame, frame_from_centers, typical_distanc
 from modeseek.rows.ranking import Sample, draw_centers, generator, make_folds
 from modeseek.rows.rounding import Rounding, warn_of_rounding
 from modeseek.rows.source import FramedRows
-from modeseek.rows.subsample import Survey, survey
+from modeseek.rows.subsample import Overview, make_overview
 from modeseek.rows.summary import Summary, summarize
 from modeseek.rows.validation import (
     check_folds,
@@ -337,14 +337,16 @@ class LogDensityGradient(GradientEstimator):
         source = open_rows(self, X, sample_weight, check_jobs(self.n_jobs), reset=True)
         with source.session():
             whole = needs_all_rows(self, source)
-            fit_to_subsample(self, survey(source, whole=whole, n_jobs=self.n_jobs))
+            fit_to_subsample(
+                self, make_overview(source, whole=whole, n_jobs=self.n_jobs)
+            )
         names = getattr(self, "feature_names_in_", None)
         warn_of_rounding(self._rounding, names, stacklevel=2)
         return self
 
-    def _pose(self, known: Survey, most_centers: int | None = None) -> _Posed:
+    def _pose(self, overview: Overview, most_centers: int | None = None) -> _Posed:
         """Draw centres and folds, and find the frame."""
-        source, summary, sample, rounding = known
+        source, summary, sample, rounding = overview
         d = sample.X.shape[1]
         choice = read_choice(self, d)
         grid = read_grid(self, d, choice)
@@ -390,17 +392,17 @@ class LogDensityGradient(GradientEstimator):
         typical = np.where(summary.constant, np.inf, typical_distance(pilot_rows))
         return _Posed(problem, frame, typical, choice, grid, rng)
 
-    def _keep(self, model: Model, posed: _Posed, known: Survey) -> Self:
+    def _keep(self, model: Model, posed: _Posed, overview: Overview) -> Self:
         """Store the model and what is measured with it."""
-        summary = known.summary
+        summary = overview.summary
         _check_same_rows(float(model.moments.weight), summary.weight)
         self.n_features_in_ = len(posed.typical)
-        self._rounding = known.rounding
+        self._rounding = overview.rounding
         self._store(model, posed.frame, posed.problem)
         self.gaussian_share_ = float("nan")
         if standardizes(self) and posed.choice.is_plain():
             self.gaussian_share_ = gaussian_share(model, posed.typical)
-        self._store_relevance(known.sample, summary, posed.rng)
+        self._store_relevance(overview.sample, summary, posed.rng)
         return self
 
     @available_if(_adds_up)
@@ -589,16 +591,16 @@ class LogDensityGradient(GradientEstimator):
 LogDensityGradient.__module__ = "modeseek.gradient"  # model files name it so
 
 
-def fit_to_subsample(estimator: LogDensityGradient, known: Survey) -> None:
+def fit_to_subsample(estimator: LogDensityGradient, overview: Overview) -> None:
     """Fit an estimator to rows of which a summary and a subsample are known.
 
     Parameters
     ----------
     estimator : LogDensityGradient
-    known : Survey
+    overview : Overview
     """
-    posed = estimator._pose(known)
-    problem, typical, ranking = posed.problem, posed.typical, known.sample.ranking
+    posed = estimator._pose(overview)
+    problem, typical, ranking = posed.problem, posed.typical, overview.sample.ranking
     if is_word(estimator.bandwidth, "auto") and posed.choice.is_plain():
         model = fit_auto(problem, ALPHAS, typical, ranking)
     elif is_word(estimator.bandwidth, "learned"):
@@ -606,10 +608,10 @@ def fit_to_subsample(estimator: LogDensityGradient, known: Survey) -> None:
     else:
         widths, lams = posed.grid
         model = fit_choice(problem, posed.choice, lams, typical, widths, ALPHAS)
-    estimator._keep(model, posed, known)
+    estimator._keep(model, posed, overview)
 
 
-def fit_unless_gaussian(estimator: LogDensityGradient, known: Survey) -> bool:
+def fit_unless_gaussian(estimator: LogDensityGradient, overview: Overview) -> bool:
     """Fit coarsely, unless a Gaussian explains much of the gradient.
 
     Fewer centres and widths make it look more Gaussian, if anything.
@@ -618,7 +620,7 @@ def fit_unless_gaussian(estimator: LogDensityGradient, known: Survey) -> bool:
     ----------
     estimator : LogDensityGradient
         Left as it is where much of the gradient is Gaussian.
-    known : Survey
+    overview : Overview
         Of a few rows.
 
     Returns
@@ -626,9 +628,9 @@ def fit_unless_gaussian(estimator: LogDensityGradient, known: Survey) -> bool:
     bool
         Whether the fit was made.
     """
-    posed = estimator._pose(known, most_centers=AUTO_CENTERS)
+    posed = estimator._pose(overview, most_centers=AUTO_CENTERS)
     model = fit_grid(posed.problem, ALPHAS, posed.typical, step=2)
     if gaussian_share(model, posed.typical) >= GAUSSIAN_SHARE:
         return False
-    estimator._keep(model, posed, known)
+    estimator._keep(model, posed, overview)
     return True

@@ -15,7 +15,7 @@ from modeseek.gradient.extensions.penalties import Penalty, quadratic_loss, ridg
 from modeseek.gradient.moments import Moments, Problem, compute_moments, task_scales
 from modeseek.rows.arrays import Floats
 from modeseek.rows.blocks import map_blocks
-from modeseek.rows.rounding import grain_of
+from modeseek.rows.rounding import narrowest_widths
 
 #: A width that leaves a typical centre fewer rows than this is not trusted: ties and
 #: rounding would otherwise drive the width to zero. Small samples get by with a
@@ -24,7 +24,7 @@ FEWEST_NEIGHBORS = 10.0
 
 #: Default widths, in median distances between centres: 2^(k/2). Squared widths halve
 #: from one to the next, which makes their Gaussians cheap.
-WIDEST, NARROWEST, NARROWEST_TRIED = 4, -6, -12
+WIDEST_POWER, NARROWEST_POWER, NARROWEST_POWER_TRIED = 4, -6, -12
 
 
 class Scores(NamedTuple):
@@ -136,9 +136,11 @@ def search_default(
     def multiples(first: int, last: int) -> Floats:
         return np.outer(np.sqrt(2.0) ** np.arange(first, last - 1, -step), typical)
 
-    scores = search(problem, multiples(WIDEST, NARROWEST), lams, penalty)
-    narrowest = NARROWEST
-    while narrowest > NARROWEST_TRIED and scores.best()[0] == len(scores.widths) - 1:
+    scores = search(problem, multiples(WIDEST_POWER, NARROWEST_POWER), lams, penalty)
+    narrowest = NARROWEST_POWER
+    while (
+        narrowest > NARROWEST_POWER_TRIED and scores.best()[0] == len(scores.widths) - 1
+    ):
         narrower = multiples(narrowest - step, narrowest - 2)
         more = search(problem, narrower, lams, penalty)
         scores = join(scores, more)
@@ -178,7 +180,7 @@ def _score(
     Without folds there is nothing to choose, and every loss is zero.
     """
     totals = moments.total()
-    least = 0.0 if problem.steps is None else grain_of(problem.steps)
+    least = narrowest_widths(problem.steps, widths.shape[1], together=True)
     scales = task_scales(widths, problem.shared, problem.common)
     n_widths, n_folds = len(widths), problem.n_folds
     pairs = [(s, k) for s in range(n_widths) for k in range(n_folds)]
@@ -201,5 +203,5 @@ def _score(
         fold_loss=losses.transpose(0, 2, 1),
         neighbors=np.median(totals.count, axis=-1),
         allowed=enough_neighbors(totals.count, totals.weight)
-        & (widths.min(axis=1) >= least),
+        & (widths >= least).all(axis=1),
     )

@@ -20,6 +20,7 @@ from modeseek.gradient.moments import Problem
 from modeseek.gradient.selection import enough_neighbors, search
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.blocks import one_blas_thread
+from modeseek.rows.rounding import narrowest_widths
 
 
 class Pilot(NamedTuple):
@@ -30,7 +31,7 @@ class Pilot(NamedTuple):
     bounds: Integers  # (n_folds + 2,) where each fold starts; the last only trains
     centers: Floats  # (b, d)
     base: Floats  # (d,) inverse variances of the Gaussian base
-    steps: Floats  # (d,) of rounding; no width is narrower
+    narrowest: Floats  # (d,) widths under rounding
 
 
 def make_pilot(
@@ -46,8 +47,8 @@ def make_pilot(
     order = np.argsort(fold, kind="stable")
     w = np.ones(len(Z)) if weight is None else weight
     bounds = np.searchsorted(fold[order], np.arange(n_folds + 2))
-    steps = np.zeros(Z.shape[1]) if steps is None else steps
-    return Pilot(Z[order], w[order], bounds, centers, base, steps)
+    narrowest = narrowest_widths(steps, Z.shape[1], together=False)
+    return Pilot(Z[order], w[order], bounds, centers, base, narrowest)
 
 
 class _Forward(NamedTuple):
@@ -160,11 +161,11 @@ def loss_and_gradient(
 LEAST_LAM, MOST_LAM = 1e-6, 10.0
 
 #: Narrowest learned width, in standard deviations of the feature.
-NARROWEST = 0.3
+NARROWEST_LEARNED = 0.3
 
 #: Widest learned width, in typical distances between centres: there a feature is out
 #: of the model, for all that matters.
-WIDEST = 8.0
+WIDEST_LEARNED = 8.0
 
 #: Iterations of each descent.
 MAX_DESCENT = 60
@@ -241,8 +242,8 @@ def _descend(pilot: Pilot, typical: float, widths: Floats, lam: float) -> Learne
         loss, by_widths, by_lam = loss_and_gradient(pilot, v[:d], v[d])
         return loss, np.append(by_widths, by_lam)
 
-    low = np.append(np.maximum(pilot.steps, NARROWEST), LEAST_LAM)
-    widest = np.maximum(pilot.steps, WIDEST * typical)
+    low = np.append(np.maximum(pilot.narrowest, NARROWEST_LEARNED), LEAST_LAM)
+    widest = np.maximum(pilot.narrowest, WIDEST_LEARNED * typical)
     high = np.append(widest, MOST_LAM)
     start = np.log(np.clip(np.append(widths, lam), low, high))
     found = minimize(
@@ -287,7 +288,7 @@ def marginal_start(pilot: Pilot, typical: float, lams: Floats) -> tuple[Floats, 
     lam : float
         Median penalty of the features found.
     """
-    widths = np.full(pilot.Z.shape[1], WIDEST * typical)
+    widths = np.full(pilot.Z.shape[1], WIDEST_LEARNED * typical)
     fold = np.repeat(np.arange(len(pilot.bounds) - 1), np.diff(pilot.bounds))
     penalties = []
     for j in range(len(widths)):

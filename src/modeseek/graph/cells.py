@@ -31,7 +31,7 @@ CELL_NODES = 50
 SLACK = 1e-3
 
 #: Rows farther out are given up: squares would overflow in single precision.
-FARTHEST = 1e15
+LARGEST_SINGLE = 1e15
 
 #: Where more than this share of the cells is left, a row is given up.
 MOST_LEFT = 0.4
@@ -115,7 +115,7 @@ def nearest_labels(cells: Cells, Z: Floats, n_jobs: int | None = None) -> Intege
 
 def _in_block(cells: Cells, Z: Floats) -> Integers:
     Z = Z - cells.origin
-    beyond = np.abs(Z).max(axis=1) > FARTHEST
+    beyond = np.abs(Z).max(axis=1) > LARGEST_SINGLE
     U = np.where(beyond[:, None], 0.0, Z).astype(np.float32)
     chunks = chunk_slices(len(U), len(cells.middle))
     parts = [_cells_left(cells, U[chunk]) for chunk in chunks]

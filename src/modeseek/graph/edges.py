@@ -16,7 +16,7 @@ from scipy.spatial.distance import cdist
 from modeseek.graph.neighbors import Search
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.blocks import chunk_slices, one_blas_thread
-from modeseek.tree.pairs import distinct_pairs, find_pieces
+from modeseek.tree.pairs import connected_components, distinct_pairs
 
 #: Neighbours to which a node has edges.
 EDGE_NEIGHBORS = 10
@@ -25,7 +25,7 @@ EDGE_NEIGHBORS = 10
 MIDWAY_NEIGHBOR = 5
 
 #: Relative rounding of distances, and more.
-ROUNDING = 1e-9
+DISTANCE_ROUNDING = 1e-9
 
 #: Shortest edges by which a piece of the graph is tied to the rest.
 TIES = 3
@@ -76,7 +76,7 @@ def find_edges(nodes: Floats, near: Neighbors) -> Integers:
     edges = distinct_pairs(np.arange(m)[:, None], near.node[:, :EDGE_NEIGHBORS], m)
     outside = np.arange(m)
     while True:
-        n_pieces, piece = find_pieces(edges, m)
+        n_pieces, piece = connected_components(edges, m)
         if n_pieces == 1:
             return edges
         # What is still outside is still the nearest there.
@@ -115,7 +115,9 @@ def _nearest_outside(nodes: Floats, piece: Integers, some: Integers) -> Integers
         rows = members[asks[members]]
         distance = cdist(V[rows], middle)
         distance[:, own] = np.inf
-        reach = (distance + nearest).min(axis=1, keepdims=True) * (1.0 + ROUNDING)
+        reach = (distance + nearest).min(axis=1, keepdims=True) * (
+            1.0 + DISTANCE_ROUNDING
+        )
         targets = np.flatnonzero((distance - farthest <= reach).any(axis=0)[owner])
         others = outer[targets].T
         for part in chunk_slices(len(rows), len(targets)):

@@ -34,7 +34,7 @@ Report = Callable[[str, float], None]
 Pair = tuple[int, int]
 
 #: Widths tried, in standard deviations of colour and of position: 2^k.
-NARROWEST, WIDEST = -3, 1
+NARROWEST_POWER, WIDEST_POWER = -3, 1
 
 #: Where the walk over pairs of widths starts: colour, position.
 START = -2, 0
@@ -186,7 +186,9 @@ def choose_widths(
 
         found = map_blocks(kernel, len(pairs), n_jobs=problem.n_jobs, size=1)
         tried.update(zip(pairs, found, strict=True))
-        report("choosing widths", len(tried) / (WIDEST - NARROWEST + 1) ** 2)
+        report(
+            "choosing widths", len(tried) / (WIDEST_POWER - NARROWEST_POWER + 1) ** 2
+        )
 
     def loss(pair: Pair) -> float:
         one = tried[pair]
@@ -196,7 +198,9 @@ def choose_widths(
     while True:
         steps = ((0, 0), (1, 0), (-1, 0), (0, 1), (0, -1))
         pairs = [(here[0] + i, here[1] + j) for i, j in steps]
-        around = [p for p in pairs if min(p) >= NARROWEST and max(p) <= WIDEST]
+        around = [
+            p for p in pairs if min(p) >= NARROWEST_POWER and max(p) <= WIDEST_POWER
+        ]
         look([p for p in around if p not in tried])
         best = min(around, key=loss)
         if best == here:

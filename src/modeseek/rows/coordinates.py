@@ -8,7 +8,6 @@ unit of each feature must not matter, features are standardised instead.
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -21,12 +20,12 @@ from modeseek.rows.arrays import Floats
 #: distances leave no digits for the rest.
 FARTHEST = 1e100
 
-#: A unit below this is refused anyway, and its inverse may overflow.
-SMALLEST = 2.0**-1000
+#: Sizes below this count as zero: such units are refused, and inverses may overflow.
+TINY = 2.0**-1000
 
 
 class Frame(NamedTuple):
-    """Shift and scale between the data and the core's coordinates."""
+    """Shift and unit that take data into the coordinates of the computations."""
 
     origin: Floats  # (d,)
     unit: float | Floats  # one for all features, or (d,)
@@ -40,18 +39,20 @@ class Frame(NamedTuple):
         return np.asarray(Z * self.unit + self.origin)
 
 
-def power_of_two(size: float) -> float:
-    """Largest power of two up to a size, also a subnormal one; 1 for zero.
+def power_of_two(size: float | Floats) -> Floats:
+    """Largest powers of two up to sizes, also to subnormal ones; 1 for zero.
 
     Parameters
     ----------
-    size : float
+    size : float or ndarray
+        Finite and not negative.
 
     Returns
     -------
-    float
+    ndarray of the same shape
     """
-    return math.ldexp(1.0, math.frexp(size)[1] - 1) if size > 0 else 1.0
+    _, exponent = np.frexp(size)
+    return np.where(np.equal(size, 0.0), 1.0, np.ldexp(1.0, exponent - 1))
 
 
 def frame_from_centers(C: Floats) -> Frame:
@@ -75,8 +76,8 @@ def frame_from_centers(C: Floats) -> Frame:
         return Frame(origin, 1.0)
     # The middle size, not the largest: beside one far centre the squares of all other
     # distances would underflow. The far ones need only stay finite.
-    coarse = power_of_two(float(np.median(size[size > 0])))
-    if coarse < SMALLEST:
+    coarse = float(power_of_two(float(np.median(size[size > 0]))))
+    if coarse < TINY:
         return Frame(origin, coarse)
     reach = coarse * FARTHEST
     typical = typical_distance(np.clip(spread, -reach, reach) / coarse)

@@ -1,4 +1,4 @@
-"""Which rows become centres and which fold judges a row, whatever their order.
+"""Draws of centres and of validation folds that do not depend on the rows' order.
 
 Rows are sorted by their distance from the mean, and chance picks centres and folds by
 rank. The ranks do not change when rows are permuted, cut into chunks,
@@ -7,7 +7,7 @@ by a weight. Distances that are equal but for their last digits, as on a lattice
 as equal, and the content of the rows decides.
 
 Equal rows share one rank: they are one centre and sit in one fold. Rows that became
-centres judge no model (they are put in the fold past the last one, which only
+centres are never held out (they are put in the fold past the last one, which only
 trains): a centre sees itself at distance zero, which rewards narrow kernels without
 bound.
 """
@@ -28,14 +28,14 @@ from modeseek.rows.coordinates import power_of_two
 POSITION_BITS = 30
 
 
-class Place(NamedTuple):
-    """Where the mean of the rows is, to tell how far they are from it."""
+class DistanceFromMean(NamedTuple):
+    """Measures how far rows are from the mean of all."""
 
     scale: float  # a power of two near the largest value
     mean: Floats  # (d,) in units of it
 
-    def position(self, X: NDArray[np.floating]) -> Floats:
-        """Squared distance of rows from the mean, in squared units of the scale."""
+    def squared(self, X: NDArray[np.floating]) -> Floats:
+        """Squared distances of rows, in squared units of the scale, rounded."""
         difference = _scaled(X, self.scale) - self.mean
         return _round_bits(np.einsum("ij,ij->i", difference, difference))
 
@@ -77,7 +77,9 @@ def take_sample(
     ----------
     X : ndarray of shape (n_samples, n_features)
     weight : ndarray of shape (n_samples,), optional
+        Weights of the rows; all weigh 1 by default.
     n_jobs : int or None
+        Threads, see :func:`modeseek.rows.blocks.count_workers`.
 
     Returns
     -------
@@ -113,6 +115,7 @@ def rank_rows(
     weight : ndarray of shape (n_samples,), optional
         Weights of the mean.
     n_jobs : int or None
+        Threads, see :func:`modeseek.rows.blocks.count_workers`.
 
     Returns
     -------
@@ -120,12 +123,12 @@ def rank_rows(
     """
     n = len(X)
     largest = max(map_blocks(lambda rows: np.abs(X[rows]).max(), n, n_jobs=n_jobs))
-    scale = power_of_two(float(largest))
+    scale = float(power_of_two(float(largest)))
     w = np.ones(n) if weight is None else weight
     sums = map_blocks(lambda rows: w[rows] @ _scaled(X[rows], scale), n, n_jobs=n_jobs)
-    place = Place(scale, np.asarray(sum(sums) / w.sum()))
-    distances = map_blocks(lambda rows: place.position(X[rows]), n, n_jobs=n_jobs)
-    position = np.concatenate(list(distances))
+    distance = DistanceFromMean(scale, np.asarray(sum(sums) / w.sum()))
+    parts = map_blocks(lambda rows: distance.squared(X[rows]), n, n_jobs=n_jobs)
+    position = np.concatenate(list(parts))
     order = np.argsort(position)  # ties are settled next, so any sort will do
     order, is_new = settle_ties(X, position, order)
     rank = np.empty(n, dtype=np.intp)
@@ -136,14 +139,15 @@ def rank_rows(
 def settle_ties(
     X: NDArray[np.floating], position: Floats, order: Integers
 ) -> tuple[Integers, NDArray[np.bool_]]:
-    """Sort rows at one position by content and flag the first of equal rows.
+    """Sort rows at one distance by content and flag the first of equal rows.
 
     Parameters
     ----------
     X : ndarray of shape (n, d)
     position : ndarray of shape (n,)
+        Their distances from the mean.
     order : ndarray of shape (n,)
-        Rows by position.
+        Numbers of the rows, nearest first; ties in any order.
 
     Returns
     -------
@@ -175,9 +179,11 @@ def draw_centers(
     Parameters
     ----------
     ranking : Ranking
+        Of the rows to draw from.
     n_centers : int
         At most the number of distinct rows.
     rng : numpy.random.Generator
+        Chooses the row of each stratum.
 
     Returns
     -------
@@ -194,16 +200,19 @@ def make_folds(
     cv: int | Integers,
     rng: np.random.Generator,
 ) -> tuple[Integers, int]:
-    """Deal a number of folds, or keep those given for the rows of the data.
+    """Deal a number of validation folds, or keep those given for the data's rows.
 
     Parameters
     ----------
     sample : Sample
+        Rows that are dealt.
     centers : ndarray of int
         Rows of the sample drawn as centres; they and their copies only train.
     cv : int or ndarray of int
-        Number of folds, or the fold that each row of the data judges (-1: none).
+        Number of folds, or the fold that each row of the data is held out with
+        (-1: none).
     rng : numpy.random.Generator
+        Deals the rows.
 
     Returns
     -------
@@ -224,11 +233,13 @@ def deal_folds(
     Parameters
     ----------
     ranking : Ranking
+        Of the rows that are dealt.
     centers : ndarray of int
         Rows drawn as centres; they and their copies only train.
     n_folds : int
-        Folds wanted; fewer when fewer rows are left to judge.
+        Folds wanted; fewer when fewer rows are left to hold out.
     rng : numpy.random.Generator
+        Deals the rows.
 
     Returns
     -------
@@ -237,15 +248,15 @@ def deal_folds(
     n_folds : int
     """
     n_distinct = len(ranking.first)
-    judges = np.ones(n_distinct, dtype=bool)
-    judges[ranking.rank[centers]] = False
-    n_judges = int(judges.sum())
-    n_folds = min(n_folds, n_judges)
+    held_out = np.ones(n_distinct, dtype=bool)
+    held_out[ranking.rank[centers]] = False
+    n_held_out = int(held_out.sum())
+    n_folds = min(n_folds, n_held_out)
     fold_of_rank = np.full(n_distinct, n_folds, dtype=np.intp)
     if n_folds:
-        # Not in turn along the ranks: neighbours of the training rows would judge, and
-        # reward models that follow the chance fluctuations they share.
-        fold_of_rank[judges] = rng.permutation(np.arange(n_judges) % n_folds)
+        # Not in turn along the ranks: held-out rows would be neighbours of training
+        # rows, and reward models that follow the chance fluctuations they share.
+        fold_of_rank[held_out] = rng.permutation(np.arange(n_held_out) % n_folds)
     return fold_of_rank[ranking.rank], n_folds
 
 
@@ -257,27 +268,28 @@ def keep_folds(
     Parameters
     ----------
     ranking : Ranking
+        Of the rows.
     centers : ndarray of int
         Rows drawn as centres; they and their copies only train.
     given : ndarray of shape (n_samples,)
-        Fold that each row judges; -1 for rows that only train.
+        Fold that each row is held out with; -1 for rows that only train.
 
     Returns
     -------
     fold : ndarray of shape (n_samples,)
         0 to n_folds - 1; n_folds for rows that only train.
     n_folds : int
-        Folds that have a row left to judge.
+        Folds that have a row left to hold out.
     """
     trains = np.zeros(len(ranking.first), dtype=bool)
     trains[ranking.rank[centers]] = True
-    judges = (given >= 0) & ~trains[ranking.rank]
-    used, number = np.unique(given[judges], return_inverse=True)
-    if len(used) == 0 or (len(used) == 1 and judges.all()):
+    held_out = (given >= 0) & ~trains[ranking.rank]
+    used, number = np.unique(given[held_out], return_inverse=True)
+    if len(used) == 0 or (len(used) == 1 and held_out.all()):
         raise ValueError(
             "The splits of cv leave no row to train on or none to judge by; rows drawn "
             "as centres never judge. Give larger folds, or a number of folds."
         )
     fold = np.full(len(given), len(used), dtype=np.intp)
-    fold[judges] = number
+    fold[held_out] = number
     return fold, len(used)

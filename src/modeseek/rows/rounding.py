@@ -45,12 +45,38 @@ def grain_of(steps: Floats) -> float:
     Parameters
     ----------
     steps : ndarray of shape (d,)
+        To which each feature is rounded; 0 where it is not.
 
     Returns
     -------
     float
     """
     return float(np.sqrt(np.square(steps).sum() / 6.0))
+
+
+def narrowest_widths(steps: Floats | None, d: int, *, together: bool) -> Floats:
+    """Narrowest widths of kernels on rounded features.
+
+    Widths that are candidates for all features together are compared with distances
+    between rows, which mean nothing below the grain. A width that a feature learns for
+    itself is compared with differences of its values, which come in whole steps.
+
+    Parameters
+    ----------
+    steps : ndarray of shape (d,), optional
+        To which each feature is rounded, 0 where it is not; none is by default.
+    d : int
+        Number of features.
+    together : bool
+        Whether the widths of all features are chosen together.
+
+    Returns
+    -------
+    ndarray of shape (d,)
+    """
+    if steps is None:
+        return np.zeros(d)
+    return np.full(d, grain_of(steps)) if together else steps
 
 
 class Rounding(NamedTuple):
@@ -83,13 +109,14 @@ class Rounding(NamedTuple):
 def warn_of_rounding(
     rounding: Rounding, names: Sequence[str] | None, stacklevel: int
 ) -> None:
-    """Say once which features are rounded, if any is.
+    """Warn once of the features that are rounded, if any is.
 
     Parameters
     ----------
     rounding : Rounding
+        How features are rounded.
     names : sequence of str, optional
-        Of the features.
+        Names of the features.
     stacklevel : int
         As for :func:`warnings.warn`, seen from the caller.
     """

@@ -1,17 +1,17 @@
-"""A bounded number of rows that stand for all, drawn where the rows are.
+"""A deterministic subsample: a bounded number of rows, drawn where the rows are.
 
 Rows are in the order of :mod:`modeseek.rows.ranking`: by their distance from the mean,
-then by content. From each of a thousand places, spread evenly over the weight of all
+then by content. From each of a thousand starts, spread evenly over the weight of all
 rows, the next rows of that order are taken. Rows of almost the same distance lie
 anywhere around the mean, so they are as good as drawn by chance; and they depend on
 the set of rows only, not on their order or chunks, nor on whether copies are written
-out or given as a weight. A row of so much weight that a place lies on it is always
+out or given as a weight. A row of so much weight that a start lies on it is always
 among them.
 
-Places are found without sorting. The bits of a positive number, read as an integer,
+Starts are found without sorting. The bits of a positive number, read as an integer,
 order like the number: counting rows by the leading bits of their distance tells which
-of these bins hold the places, and counting those alone by more bits narrows them, until
-the rows left are few enough to be gathered.
+of these bins hold the starts, and counting those alone by more bits narrows them, until
+the rows left are few enough to be read into memory.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.blocks import chunk_slices
 from modeseek.rows.coordinates import power_of_two
 from modeseek.rows.ranking import (
-    Place,
+    DistanceFromMean,
     Ranking,
     Sample,
     draw_centers,
@@ -40,12 +40,12 @@ from modeseek.rows.summary import Summary, summarize
 #: Rows taken at most; with fewer in all, each is taken.
 SAMPLE_ROWS = 1 << 15
 
-#: Places from which they are taken. More follow small groups of rows far from the
+#: Starts from which they are taken. More follow small groups of rows far from the
 #: mean more evenly, and take longer to find.
-PLACES = 1024
+STARTS = 1024
 
-#: Rows gathered at most, where rows differ, in rows taken.
-GATHERED = 10
+#: Candidates read into memory at most, where rows differ, for each row to be taken.
+CANDIDATES_PER_ROW = 10
 
 #: Trailing bits of a distance that do not count at first, and bits added then: about
 #: 16,000 bins while squared distances double, then 64 in each of the bins.
@@ -56,8 +56,8 @@ COUNTED_ROWS = 1 << 16
 
 Keys = NDArray[np.int64]
 
-#: Numbers of rows that stand for others.
-NOWHERE: Integers = np.empty(0, dtype=np.intp)
+#: Numbers in the data of subsampled rows: they are not known.
+NO_NUMBERS: Integers = np.empty(0, dtype=np.intp)
 
 #: Beyond the bits of every distance.
 LAST_KEY = np.iinfo(np.int64).max
@@ -91,82 +91,89 @@ class Candidates(NamedTuple):
     position: Floats  # (m,)
 
 
-class Survey(NamedTuple):
-    """A source of rows, and what has been found out about them."""
+class Overview(NamedTuple):
+    """All rows: where they are, their summary, a subsample, and their rounding."""
 
     source: Source
-    summary: Summary
-    sample: Sample  # its ``row`` is empty where rows were taken from among others
-    rounding: Rounding
+    summary: Summary  # of all rows
+    sample: Sample  # all rows, or a subsample: then its ``row`` is empty
+    rounding: Rounding  # of the sample
 
 
-def survey(source: Source, *, whole: bool, n_jobs: int | None) -> Survey:
-    """Summarise all rows, and take as many as stand for them.
+def make_overview(source: Source, *, whole: bool, n_jobs: int | None) -> Overview:
+    """Summarise all rows, and take all of them or a deterministic subsample.
 
     Parameters
     ----------
     source : Source
+        Rows and weights, wherever they are.
     whole : bool
-        Whether all rows are needed, however many.
+        Whether no subsample will do, however many rows there are.
     n_jobs : int or None
+        Threads, see :func:`modeseek.rows.blocks.count_workers`.
 
     Returns
     -------
-    Survey
+    Overview
     """
     summary = summarize(source)
-    few = whole or summary.n_rows <= SAMPLE_ROWS
-    if few and source.in_memory:
+    takes_all = whole or summary.n_rows <= SAMPLE_ROWS
+    if takes_all and source.in_memory:
         sample = take_sample(*source.rows_in_memory(), n_jobs)
-        return _complete(source, summary, sample)
-    sample = take_sample(*(read_all(source) if few else thin(source, summary)), n_jobs)
-    sample = sample._replace(row=NOWHERE, constant=summary.constant)
-    return _complete(source, summary, sample)
-
-
-def _complete(source: Source, summary: Summary, sample: Sample) -> Survey:
+    else:
+        taken = read_all(source) if takes_all else draw_subsample(source, summary)
+        sample = take_sample(*taken, n_jobs)
+        sample = sample._replace(row=NO_NUMBERS, constant=summary.constant)
     rounding = find_rounding(sample.X[sample.ranking.first])
-    return Survey(source, summary, sample, rounding)
+    return Overview(source, summary, sample, rounding)
 
 
-def few_of(known: Survey, most: int, n_jobs: int | None = None) -> Survey:
-    """Some distinct rows of a sample, as if they were all, with their copies' weight.
+def smaller_overview(
+    overview: Overview, most: int, n_jobs: int | None = None
+) -> Overview:
+    """Overview of fewer rows: some of its distinct ones, as if they were all.
 
     Parameters
     ----------
-    known : Survey
+    overview : Overview
+        Of all rows.
     most : int
-        Rows to take; no more than the sample's distinct ones.
+        Rows to take; no more than the sample's distinct ones. Each gets the weight of
+        its copies.
     n_jobs : int or None
+        Threads for what is computed from the rows taken.
 
     Returns
     -------
-    Survey
+    Overview
         Range, means, variances and rounding stay those of all rows.
     """
-    sample = known.sample
+    sample = overview.sample
     drawn = draw_centers(sample.ranking, most, np.random.default_rng(0))
     rank = sample.ranking.rank
     count = np.bincount(rank, weights=sample.weight).astype(np.float64)[rank[drawn]]
     X, weight = sample.X[drawn], None if (count == count[0]).all() else count
     order = np.arange(most)  # drawn in the order of the ranking
-    few = Sample(X, NOWHERE, weight, Ranking(order, order), sample.constant)
+    few = Sample(X, NO_NUMBERS, weight, Ranking(order, order), sample.constant)
     total = float(most if weight is None else weight.sum())
-    squares = known.summary.squares * (total / known.summary.weight)
-    summary = known.summary._replace(n_rows=most, weight=total, squares=squares)
-    return Survey(ArrayRows(X, weight, n_jobs), summary, few, known.rounding)
+    squares = overview.summary.squares * (total / overview.summary.weight)
+    summary = overview.summary._replace(n_rows=most, weight=total, squares=squares)
+    return Overview(ArrayRows(X, weight, n_jobs), summary, few, overview.rounding)
 
 
-def thin(source: Source, summary: Summary, *, most: int | None = None) -> Block:
-    """Take rows that stand for all.
+def draw_subsample(
+    source: Source, summary: Summary, *, most: int | None = None
+) -> Block:
+    """Draw a subsample that depends on the set of rows only, not on their order.
 
     Parameters
     ----------
     source : Source
+        Rows and weights to draw from.
     summary : Summary
         Of all rows.
     most : int, optional
-        Rows to take at most, SAMPLE_ROWS by default. All rows are far more.
+        Rows to take at most, SAMPLE_ROWS by default; far fewer than all.
 
     Returns
     -------
@@ -175,19 +182,19 @@ def thin(source: Source, summary: Summary, *, most: int | None = None) -> Block:
         others; otherwise weights have a mean of 1.
     """
     most = SAMPLE_ROWS if most is None else most
-    scale = power_of_two(summary.largest)
-    place = Place(scale, summary.mean * summary.unit / scale)
-    n_places = min(PLACES, most)
-    run = most // n_places
-    share = summary.weight / n_places
-    chance = np.random.default_rng(0).random(n_places)
-    targets = (np.arange(n_places) + chance) * share
+    scale = float(power_of_two(summary.largest))
+    distance = DistanceFromMean(scale, summary.mean * summary.unit / scale)
+    n_starts = min(STARTS, most)
+    run = most // n_starts
+    share = summary.weight / n_starts
+    chance = np.random.default_rng(0).random(n_starts)
+    targets = (np.arange(n_starts) + chance) * share
     # Runs that touch push each other on, so that more rows than a run may be needed.
     ahead = 4 * run
     while True:
-        spans = _locate(source, place, summary, targets, ahead, most)
-        few = summary.n_rows <= GATHERED * most
-        kernel = partial(_pick if few else _pick_distinct, place, spans)
+        spans = _locate(source, distance, summary, targets, ahead, most)
+        few = summary.n_rows <= CANDIDATES_PER_ROW * most
+        kernel = partial(_pick if few else _pick_distinct, distance, spans)
         join = partial(_merge, most)
         found = _sort(source.reduce(kernel, join, size=COUNTED_ROWS))
         taken = _take(found, spans, targets, run)
@@ -198,7 +205,7 @@ def thin(source: Source, summary: Summary, *, most: int | None = None) -> Block:
 
 def _locate(
     source: Source,
-    place: Place,
+    distance: DistanceFromMean,
     summary: Summary,
     targets: Floats,
     ahead: int,
@@ -206,20 +213,20 @@ def _locate(
 ) -> Spans:
     """Spans that hold every target and the ``ahead`` rows after it, and few others."""
     spans = Spans(np.array([0]), np.array([LAST_KEY]), np.zeros(1))
-    if summary.n_rows <= GATHERED * most:
+    if summary.n_rows <= CANDIDATES_PER_ROW * most:
         return spans
     shift = FIRST_SHIFT
     while True:
-        kernel = partial(_count, place, spans, shift)
+        kernel = partial(_count, distance, spans, shift)
         counts = source.reduce(kernel, _add_counts, size=COUNTED_ROWS)
         spans, n_rows = _narrow(counts, shift, spans, targets, ahead)
-        if n_rows <= GATHERED * most or shift == 0:
+        if n_rows <= CANDIDATES_PER_ROW * most or shift == 0:
             return spans
         shift = max(0, shift - NARROWING)
 
 
-def _positions(place: Place, X: NDArray[np.floating]) -> Floats:
-    parts = [place.position(X[rows]) for rows in chunk_slices(len(X), X.shape[1])]
+def _positions(distance: DistanceFromMean, X: NDArray[np.floating]) -> Floats:
+    parts = [distance.squared(X[rows]) for rows in chunk_slices(len(X), X.shape[1])]
     return np.concatenate(parts) if parts else np.empty(0)
 
 
@@ -227,9 +234,11 @@ def _keys(position: Floats) -> Keys:
     return position.view(np.int64)
 
 
-def _count(place: Place, spans: Spans, shift: int, block: Block) -> Counts:
+def _count(
+    distance: DistanceFromMean, spans: Spans, shift: int, block: Block
+) -> Counts:
     """Count rows of the spans by the leading bits of their distance."""
-    keys = _keys(_positions(place, block.X))
+    keys = _keys(_positions(distance, block.X))
     _, inside = spans.find(keys)
     bins, index = np.unique(keys[inside] >> shift, return_inverse=True)
     w = None if block.weight is None else block.weight[inside]
@@ -254,8 +263,8 @@ def _before(span: Integers, spans: Spans, weight: Floats) -> Floats:
     through = np.cumsum(weight)
     before = through - weight
     starts = np.searchsorted(span, np.arange(len(spans.first)))
-    known = np.append(before, 0.0)[starts]  # the last for a span without an entry
-    return np.asarray(before - known[span] + spans.before[span])
+    first = np.append(before, 0.0)[starts]  # the last for a span without an entry
+    return np.asarray(before - first[span] + spans.before[span])
 
 
 def _narrow(
@@ -278,9 +287,9 @@ def _narrow(
     return Spans(low, high, before[first]), n_rows
 
 
-def _pick(place: Place, spans: Spans, block: Block) -> Candidates:
+def _pick(distance: DistanceFromMean, spans: Spans, block: Block) -> Candidates:
     """Rows of the spans, each with its weight."""
-    position = _positions(place, block.X)
+    position = _positions(distance, block.X)
     _, inside = spans.find(_keys(position))
     w = np.ones(len(position)) if block.weight is None else block.weight
     if inside.all():
@@ -288,16 +297,18 @@ def _pick(place: Place, spans: Spans, block: Block) -> Candidates:
     return Candidates(Block(block.X[inside], w[inside]), position[inside])
 
 
-def _pick_distinct(place: Place, spans: Spans, block: Block) -> Candidates:
+def _pick_distinct(
+    distance: DistanceFromMean, spans: Spans, block: Block
+) -> Candidates:
     """Distinct rows of the spans: many rows may be copies of few, and travel."""
-    return _sort(_pick(place, spans, block))
+    return _sort(_pick(distance, spans, block))
 
 
 def _merge(most: int, one: Candidates, other: Candidates) -> Candidates:
     """Put candidates together; in order, without copies, only where they are many."""
     position = np.concatenate([one.position, other.position])
     both = Candidates(stack(one.block, other.block), position)
-    return _sort(both) if len(position) > 2 * GATHERED * most else both
+    return _sort(both) if len(position) > 2 * CANDIDATES_PER_ROW * most else both
 
 
 def _sort(found: Candidates) -> Candidates:
@@ -337,7 +348,7 @@ def _take(
 def _weigh(block: Block, taken: NDArray[np.bool_], total: float, share: float) -> Block:
     """Take rows; light ones get the weight of all light rows, and the mean is 1.
 
-    A row of twice the weight of a share is not light: some place is always on it.
+    A row of twice the weight of a share is not light: some start is always on it.
     """
     assert block.weight is not None
     X, w = block.X[taken], block.weight[taken]

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modeseek.rows.arrays import Floats
-from modeseek.rows.coordinates import Frame
+from modeseek.rows.coordinates import TINY, Frame, power_of_two
 from modeseek.rows.source import Block, Reducible
 
 #: Rows of a block: a few megabytes, and few enough blocks.
@@ -27,9 +27,6 @@ SUMMARY_ROWS = 1 << 14
 
 #: Bits of the deviations and means of a frame: rounding of sums is far below them.
 DEVIATION_BITS, MEAN_BITS = 36, 44
-
-#: Size of a feature that is zero so far: below that of any other.
-SMALLEST = 2.0**-1000
 
 
 class Summary(NamedTuple):
@@ -60,18 +57,14 @@ class Summary(NamedTuple):
         """
         size = np.where(self.low == 0, 1.0, np.abs(self.low))
         deviation = np.sqrt(self.squares / self.weight)
-        finest = _power_of_two(deviation) * 2.0**-DEVIATION_BITS
-        coarser = _power_of_two(np.abs(self.mean)) * 2.0**-MEAN_BITS
+        finest = power_of_two(np.maximum(deviation, TINY)) * 2.0**-DEVIATION_BITS
+        coarser = power_of_two(np.maximum(np.abs(self.mean), TINY)) * 2.0**-MEAN_BITS
         mean = _round(self.mean, np.maximum(finest, coarser)) * self.unit
         deviation = _round(deviation, finest) * self.unit
         return Frame(
             np.where(self.constant, self.low, mean),
             np.where(self.constant, size, deviation),
         )
-
-
-def _power_of_two(size: Floats) -> Floats:
-    return np.asarray(np.exp2(np.floor(np.log2(np.maximum(size, SMALLEST)))))
 
 
 def _round(value: Floats, quantum: Floats) -> Floats:
@@ -84,6 +77,7 @@ def summarize(source: Reducible) -> Summary:
     Parameters
     ----------
     source : Reducible
+        Rows and weights, wherever they are.
 
     Returns
     -------
@@ -103,7 +97,7 @@ def _summarize_block(block: Block) -> Summary:
     size = np.maximum(-low, high)
     if not np.isfinite(size).all():
         return Summary(n, 1.0, low, high, zero + 1.0, zero, zero)
-    unit = _power_of_two(size)
+    unit = power_of_two(np.maximum(size, TINY))
     U = X / unit
     row_weight = np.ones(n) if w is None else w
     weight = float(row_weight.sum())

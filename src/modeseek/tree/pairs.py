@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse import coo_array, csgraph
 
 from modeseek.rows.arrays import Integers
 
@@ -15,7 +14,9 @@ def distinct_pairs(one: Integers, other: Integers, m: int) -> Integers:
     Parameters
     ----------
     one, other : ndarray of int that can be broadcast together
+        The two numbers of each pair, in any order.
     m : int
+        Larger than any of them.
 
     Returns
     -------
@@ -27,21 +28,23 @@ def distinct_pairs(one: Integers, other: Integers, m: int) -> Integers:
     return np.column_stack(np.divmod(keys[np.diff(keys, prepend=-1) > 0], m))
 
 
-def find_pieces(pairs: Integers, m: int) -> tuple[int, Integers]:
-    """Pieces of m nodes that pairs connect.
+def connected_components(pairs: Integers, m: int) -> tuple[int, Integers]:
+    """Connected components of the graph with m nodes and the pairs as edges.
 
     Parameters
     ----------
     pairs : ndarray of shape (e, 2)
+        Numbers of the two nodes of each edge.
     m : int
+        Number of nodes.
 
     Returns
     -------
     n_pieces : int
     piece : ndarray of shape (m,)
-        Number of each node's piece.
+        Number of each node's component.
     """
     ends = pairs.T.astype(np.int32)  # SciPy before 1.13 takes no wider numbers
     graph = coo_array((np.ones(len(pairs)), ends), shape=(m, m))
-    n_pieces, piece = connected_components(graph, directed=False)
+    n_pieces, piece = csgraph.connected_components(graph, directed=False)
     return int(n_pieces), piece.astype(np.intp)
