@@ -1,9 +1,13 @@
 """Edges of the graph of rows, against loops written out."""
 
+import threading
+
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs
+from sklearn.neighbors import NearestNeighbors
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from modeseek.graph.edges import (
     EDGE_NEIGHBORS,
@@ -81,10 +85,10 @@ def test_heights_of_edges_are_lowest_at_an_end_or_half_way(n, d, grain):
     nodes = make_blobs(n, d, centers=min(n, 3), random_state=2)[0]
     search, near, edges = find_all(nodes, grain=grain)
     height = np.random.default_rng(0).normal(size=n)
-    ridge = edge_heights(search, near, edges, height, 2.5)
+    lowest = edge_heights(search, near, edges, height, 2.5)
     q = min(MIDWAY_NEIGHBOR, n - 1)
     lowered = 0
-    for (i, j), found in zip(edges, ridge, strict=True):
+    for (i, j), found in zip(edges, lowest, strict=True):
         off = np.linalg.norm(nodes - (nodes[i] + nodes[j]) / 2, axis=1)
         there = np.hypot(np.sort(off)[q - 1], grain)
         expected = min(height[i], height[j])
@@ -106,3 +110,33 @@ def test_a_far_row_does_not_blur_the_others(d):
         near.node[1:], np.argsort(cdist(nodes, nodes), axis=1)[1:, 1:21]
     )
     assert {tuple(map(int, edge)) for edge in edges} == slow_edges(nodes)
+
+
+@pytest.mark.parametrize("d", [3, 12])
+def test_threads_change_no_neighbour(d):
+    """Not those of ties either: many of these distances are equal."""
+    rng = np.random.default_rng(3)
+    nodes = np.unique(rng.integers(0, 3, (800, d)).astype(float), axis=0)
+    rows = rng.integers(0, 3, (9_000, d)) + 0.5
+    one = Search(nodes, n_jobs=1).query(rows, 7)
+    three = Search(nodes, n_jobs=3).query(rows, 7)
+    for alone, shared in zip(one, three, strict=True):
+        np.testing.assert_array_equal(alone, shared)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_products_use_as_many_threads_as_n_jobs_says(monkeypatch, n_jobs):
+    rng, threads = np.random.default_rng(4), set()
+    nodes = rng.standard_normal((50, 12))
+    find = NearestNeighbors.kneighbors
+
+    def watch(self, *args, **options):
+        pools = threadpool_info()
+        assert all(p["num_threads"] == 1 for p in pools if p["user_api"] == "openmp")
+        threads.add(threading.get_ident())
+        return find(self, *args, **options)
+
+    monkeypatch.setattr(NearestNeighbors, "kneighbors", watch)
+    with threadpool_limits(4, user_api="openmp"):
+        Search(nodes, n_jobs=n_jobs).query(rng.standard_normal((20_000, 12)), 2)
+    assert len(threads) == n_jobs

@@ -44,7 +44,7 @@ def slow_edges(nodes):
     }
 
 
-def slow_ridge(graph, edge):
+def slow_edge_height(graph, edge):
     i, j = edge
     nodes, D = graph.nodes, graph.dimension
     q = MIDWAY_NEIGHBOR
@@ -77,7 +77,7 @@ def test_rows_go_along_their_highest_edge_to_a_higher_row():
         for edge in edges:
             if i in edge:
                 j = edge[1 - edge.index(i)]
-                along = slow_ridge(graph, edge)
+                along = slow_edge_height(graph, edge)
                 if along >= graph.height[i] and graph.height[j] > graph.height[i]:
                     ways.append((along, graph.height[j], j))
         if ways:
@@ -104,7 +104,7 @@ def test_passes_are_the_highest_edges_between_basins():
     for edge in slow_edges(X):
         pair = tuple(sorted(graph.mode[list(edge)]))
         if pair[0] != pair[1]:
-            height = slow_ridge(graph, edge)
+            height = slow_edge_height(graph, edge)
             highest[pair] = max(highest.get(pair, -np.inf), height)
     # From the highest pass down, joining groups: the bottleneck tree.
     group = list(range(len(graph.peaks)))

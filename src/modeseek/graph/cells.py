@@ -1,4 +1,4 @@
-"""Cells of labelled nodes: the label of the nearest node, soon found.
+"""Cells of labelled nodes, by which the label of the nearest node is found sooner.
 
 Nodes of one label are cut into cells, each with its middle and the distances of its
 nearest and of its farthest node from there. By the triangle inequality a row's nearest
@@ -56,7 +56,9 @@ def cut_cells(nodes: Floats, label: Integers) -> Cells:
     Parameters
     ----------
     nodes : ndarray of shape (m, d)
+        Points to be cut into cells.
     label : ndarray of shape (m,)
+        Of each node: a cell holds nodes of one label.
 
     Returns
     -------
@@ -96,8 +98,11 @@ def nearest_labels(cells: Cells, Z: Floats, n_jobs: int | None = None) -> Intege
     Parameters
     ----------
     cells : Cells
+        Of labelled nodes.
     Z : ndarray of shape (n, d)
+        Rows, in the coordinates of the nodes.
     n_jobs : int or None
+        Threads, see :func:`modeseek.rows.blocks.count_workers`.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Edges of the graph of rows: neighbours, ties between pieces, and their lowest points.
+"""Edges of the neighbour graph of rows, ties between its components, and edge heights.
 
 An edge is as high as its lower end, and no higher than half-way distances allow. Half
 way, the distance to neighbour q is no more than that to the q-th nearest of one end and
@@ -24,10 +24,10 @@ EDGE_NEIGHBORS = 10
 #: Neighbour whose distance half-way along an edge is compared with that at its ends.
 MIDWAY_NEIGHBOR = 5
 
-#: Relative rounding of distances, and more.
+#: More than rounding changes of distances, relative to them.
 DISTANCE_ROUNDING = 1e-9
 
-#: Shortest edges by which a piece of the graph is tied to the rest.
+#: Shortest edges by which a connected component of the graph is tied to the rest.
 TIES = 3
 
 
@@ -46,6 +46,7 @@ def find_neighbors(search: Search, q: int) -> Neighbors:
     search : Search
         Of distinct nodes.
     q : int
+        Neighbours of each, fewer than there are nodes.
 
     Returns
     -------
@@ -58,14 +59,16 @@ def find_neighbors(search: Search, q: int) -> Neighbors:
 
 @one_blas_thread()
 def find_edges(nodes: Floats, near: Neighbors) -> Integers:
-    """Edges between neighbours, and ties that make one piece of the graph.
+    """Edges between neighbours, and ties that connect all nodes.
 
-    Every piece is tied to its nearest nodes outside, until one is left.
+    Every connected component is tied to its nearest nodes outside, until one is left.
 
     Parameters
     ----------
     nodes : ndarray of shape (m, d)
+        Distinct rows.
     near : Neighbors
+        Of the nodes: the first of them get edges.
 
     Returns
     -------
@@ -94,31 +97,31 @@ def find_edges(nodes: Floats, near: Neighbors) -> Integers:
 
 
 def _nearest_outside(nodes: Floats, piece: Integers, some: Integers) -> Integers:
-    """Nearest node in another piece, for some nodes.
+    """Nearest node in another connected component, for some nodes.
 
     By the triangle inequality it is no farther than the middle of any piece plus the
     distance of that piece's nearest node from there. Pieces that do not come so near
     by their farthest node are left out.
     """
     order = np.argsort(piece, kind="stable")
-    owner = piece[order]
-    first = np.flatnonzero(np.diff(owner, prepend=-1))
+    piece_of = piece[order]
+    first = np.flatnonzero(np.diff(piece_of, prepend=-1))
     V = nodes[order] - np.median(nodes, axis=0)  # products cancel far from the origin
-    middle = np.add.reduceat(V, first) / np.bincount(owner)[:, None]
-    away = np.linalg.norm(V - middle[owner], axis=1)
+    middle = np.add.reduceat(V, first) / np.bincount(piece_of)[:, None]
+    away = np.linalg.norm(V - middle[piece_of], axis=1)
     nearest, farthest = (f.reduceat(away, first) for f in (np.minimum, np.maximum))
     # The nearest v has the greatest u.v - |v|^2 / 2, a product with a column more.
     outer = np.column_stack([V, -0.5 * np.einsum("ij,ij->i", V, V)])
-    asks = np.isin(order, some)
+    wanted = np.isin(order, some)
     found = np.arange(len(nodes))
     for own, members in enumerate(np.split(np.arange(len(nodes)), first[1:])):
-        rows = members[asks[members]]
+        rows = members[wanted[members]]
         distance = cdist(V[rows], middle)
         distance[:, own] = np.inf
         reach = (distance + nearest).min(axis=1, keepdims=True) * (
             1.0 + DISTANCE_ROUNDING
         )
-        targets = np.flatnonzero((distance - farthest <= reach).any(axis=0)[owner])
+        targets = np.flatnonzero((distance - farthest <= reach).any(axis=0)[piece_of])
         others = outer[targets].T
         for part in chunk_slices(len(rows), len(targets)):
             U = np.column_stack([V[rows[part]], np.ones(len(rows[part]))])
@@ -138,6 +141,7 @@ def edge_heights(
     search : Search
         Of the nodes.
     near : Neighbors
+        Of the nodes.
     edges : ndarray of shape (e, 2)
         As :func:`find_edges` gives them.
     height : ndarray of shape (m,)
@@ -157,13 +161,13 @@ def edge_heights(
         fall = dimension * np.maximum(there - here[some], 0.0)
         return np.asarray((height[some] - fall).min(axis=1))
 
-    ridge = lowest(edges, _midway_bounds(search, near, edges, q))
-    lower = np.flatnonzero(ridge < height[edges].min(axis=1))
+    edge_height = lowest(edges, _midway_bounds(search, near, edges, q))
+    lower = np.flatnonzero(edge_height < height[edges].min(axis=1))
     if len(lower):
         middle = search.nodes[edges[lower]].mean(axis=1)
         distance, _ = search.query(middle, q)
-        ridge[lower] = lowest(edges[lower], distance[:, -1])
-    return ridge
+        edge_height[lower] = lowest(edges[lower], distance[:, -1])
+    return edge_height
 
 
 def safe_log(distance: Floats) -> Floats:

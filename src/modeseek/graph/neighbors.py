@@ -7,7 +7,7 @@ from scipy.spatial import KDTree
 from sklearn.neighbors import NearestNeighbors
 
 from modeseek.rows.arrays import Floats, Integers
-from modeseek.rows.blocks import count_workers
+from modeseek.rows.blocks import count_workers, map_blocks, one_openmp_thread
 
 #: A tree prunes little beyond so many features, and products are faster.
 TREE_FEATURES = 8
@@ -16,7 +16,7 @@ TREE_FEATURES = 8
 #: found their nearest of 5,000 nodes in 0.9 and 0.8 of the time.
 LEAF = 24
 
-#: Rows whose candidates are measured at once.
+#: Rows of a block, a multiple of what scikit-learn takes at once.
 BLOCK = 4096
 
 
@@ -26,18 +26,19 @@ class Search:
     Parameters
     ----------
     nodes : ndarray of shape (m, d)
+        Points, distinct ones.
     grain : float
         Distances are measured as with this much added at a right angle, see
         :mod:`modeseek.rows.rounding`.
     n_jobs : int or None
-        Threads of the tree; products use those of scikit-learn.
+        Threads, see :func:`modeseek.rows.blocks.count_workers`. The result does not
+        depend on it.
     """
 
     def __init__(
         self, nodes: Floats, grain: float = 0.0, n_jobs: int | None = None
     ) -> None:
-        self.nodes, self.grain = nodes, grain
-        self._workers = count_workers(n_jobs)
+        self.nodes, self.grain, self._n_jobs = nodes, grain, n_jobs
         self._tree = KDTree(nodes, LEAF) if nodes.shape[1] <= TREE_FEATURES else None
 
     def query(self, Z: Floats, k: int) -> tuple[Floats, Integers]:
@@ -46,7 +47,9 @@ class Search:
         Parameters
         ----------
         Z : ndarray of shape (n, d)
+            Points whose nearest nodes are sought.
         k : int
+            How many of them, at most all.
 
         Returns
         -------
@@ -54,15 +57,15 @@ class Search:
         index : ndarray of shape (n, k)
         """
         if self._tree is not None:
-            ranks = np.arange(1, k + 1)
-            distance, index = self._tree.query(Z, k=ranks, workers=self._workers)
+            ranks, workers = np.arange(1, k + 1), count_workers(self._n_jobs)
+            distance, index = self._tree.query(Z, k=ranks, workers=workers)
         else:
-            distance, index = self._measure(Z, k)
+            distance, index = self._query_by_products(Z, k)
         if self.grain > 0:
             distance = np.hypot(distance, self.grain)
         return distance, index
 
-    def _measure(self, Z: Floats, k: int) -> tuple[Floats, Integers]:
+    def _query_by_products(self, Z: Floats, k: int) -> tuple[Floats, Integers]:
         """Find candidates by products, and their distances by differences.
 
         Products cancel digits where rows are far from the origin and near each other;
@@ -70,15 +73,27 @@ class Search:
         """
         origin = np.median(self.nodes, axis=0)
         products = NearestNeighbors(algorithm="brute").fit(self.nodes - origin)
-        index = products.kneighbors(Z - origin, k, return_distance=False)
-        distance = np.empty(index.shape)
-        for start in range(0, len(Z), BLOCK):
-            part = slice(start, start + BLOCK)
-            for column in range(k):
-                off = Z[part] - self.nodes[index[part, column]]
-                distance[part, column] = np.sqrt(np.einsum("ij,ij->i", off, off))
-        order = np.argsort(distance, axis=1, kind="stable")
-        return (
-            np.take_along_axis(distance, order, axis=1),
-            np.take_along_axis(index, order, axis=1),
-        )
+
+        def kernel(rows: slice) -> tuple[Floats, Integers]:
+            # Threads of scikit-learn would make ties depend on how many there are.
+            with one_openmp_thread():
+                index = products.kneighbors(Z[rows] - origin, k, return_distance=False)
+            return _sort_by_distance(self.nodes, Z[rows], index)
+
+        parts = map_blocks(kernel, len(Z), n_jobs=self._n_jobs, size=BLOCK)
+        distance, index = zip(*parts, strict=True)
+        return np.concatenate(distance), np.concatenate(index)
+
+
+def _sort_by_distance(
+    nodes: Floats, Z: Floats, index: Integers
+) -> tuple[Floats, Integers]:
+    distance = np.empty(index.shape)
+    for column in range(index.shape[1]):
+        off = Z - nodes[index[:, column]]
+        distance[:, column] = np.sqrt(np.einsum("ij,ij->i", off, off))
+    order = np.argsort(distance, axis=1, kind="stable")
+    return (
+        np.take_along_axis(distance, order, axis=1),
+        np.take_along_axis(index, order, axis=1),
+    )

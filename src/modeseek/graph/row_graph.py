@@ -12,8 +12,8 @@ with D the dimension that the rows fill, which may be less than their number of 
 as its lower end, and no higher than the distances half-way allow: between two clusters
 lies an empty place, however near their rows. Each row climbs along its highest edge to
 a higher row, if that edge does not lead down first. Where there is none the row is a
-mode, unless it is a mere bump. Passes between modes are the highest edges between their
-basins.
+mode, unless it is a mere bump. Saddles between modes are the highest edges between
+their basins.
 
 Copies of a row are one node with a count, so counts and copies are the same; own copies
 lie half-way to the nearest neighbour. New rows take the mode of the nearest node.
@@ -50,7 +50,8 @@ DIMENSION_NEIGHBORS = 20
 #: Modes of less prominence are bumps of chance, and belong to the mode beside them.
 BUMP = 0.3
 
-#: Rows, in nodes, from which cells of nodes are cut to find their modes.
+#: Cells of nodes are cut for rows that are at least so many times as many: where modes
+#: are well apart, 200,000 rows in 10 features found theirs in a ninth of the time.
 CELLS_FROM = 2
 
 
@@ -79,8 +80,9 @@ def build_graph(
     counts : ndarray of shape (m,)
         Copies of each; only their proportions matter.
     grain : float
-        Least distance that means something.
+        Distances below this mean nothing, see :mod:`modeseek.rows.rounding`.
     n_jobs : int or None
+        Threads, see :func:`modeseek.rows.blocks.count_workers`.
 
     Returns
     -------
@@ -96,15 +98,15 @@ def build_graph(
     log_radius = _log_radius(near, counts / counts.mean(), k)
     height = -dimension * log_radius
     edges = find_edges(nodes, near)
-    ridge = edge_heights(search, near, edges, height, dimension)
-    uphill = _ways_up(height, edges, ridge)
+    edge_height = edge_heights(search, near, edges, height, dimension)
+    uphill = _climb_once(height, edges, edge_height)
     peaks, mode = _follow(uphill, nodes, height)
     graph = RowGraph(
         nodes, height, np.exp(log_radius), uphill, mode, peaks, dimension, grain
     )
-    bumpy = _merge(graph, edges, ridge)
-    graph = _flatten(graph, bumpy.cut(prominence=BUMP))
-    tree = _merge(graph, edges, ridge)
+    with_bumps = _build_tree(graph, edges, edge_height)
+    graph = _flatten(graph, with_bumps.cut(prominence=BUMP))
+    tree = _build_tree(graph, edges, edge_height)
     error = np.sqrt(2.0 / (k - k // 2 / 2.0))
     return graph, tree._replace(std_error=np.full(len(tree.child), error))
 
@@ -129,11 +131,11 @@ def _log_radius(near: Neighbors, counts: Floats, k: int) -> Floats:
     return np.asarray((window * np.log(r)).sum(axis=1) / window.sum(axis=1))
 
 
-def _ways_up(height: Floats, edges: Integers, ridge: Floats) -> Integers:
-    """The other end of each node's highest edge to a higher node."""
+def _climb_once(height: Floats, edges: Integers, edge_height: Floats) -> Integers:
+    """The other end of each node's highest edge to a higher node, or its own number."""
     start = np.concatenate([edges[:, 0], edges[:, 1]])
     end = np.concatenate([edges[:, 1], edges[:, 0]])
-    along = np.concatenate([ridge, ridge])
+    along = np.concatenate([edge_height, edge_height])
     level = height[end] == height[start]
     up = (height[end] > height[start]) | (level & (end < start))
     up &= along >= height[start]
@@ -170,7 +172,7 @@ def _flatten(graph: RowGraph, top: Integers) -> RowGraph:
     return graph._replace(uphill=uphill, mode=mode, peaks=peaks)
 
 
-def _merge(graph: RowGraph, edges: Integers, ridge: Floats) -> MergeTree:
+def _build_tree(graph: RowGraph, edges: Integers, edge_height: Floats) -> MergeTree:
     """Tree of the modes, from the edges between their basins."""
     pair = np.sort(graph.mode[edges], axis=1)
     between = pair[:, 0] != pair[:, 1]
@@ -178,7 +180,7 @@ def _merge(graph: RowGraph, edges: Integers, ridge: Floats) -> MergeTree:
     passes = Pass(
         pair[between, 0],
         pair[between, 1],
-        ridge[between],
+        edge_height[between],
         middle,
         np.zeros_like(middle),
     )
@@ -193,8 +195,11 @@ def nearest_nodes(
     Parameters
     ----------
     graph : RowGraph
+        Built from other rows, or these.
     Z : ndarray of shape (n, d)
+        Rows, in the frame of the graph.
     n_jobs : int or None
+        Threads, see :func:`modeseek.rows.blocks.count_workers`.
 
     Returns
     -------
@@ -211,8 +216,11 @@ def nearest_modes(graph: RowGraph, Z: Floats, n_jobs: int | None = None) -> Inte
     Parameters
     ----------
     graph : RowGraph
+        Built from other rows, or these.
     Z : ndarray of shape (n, d)
+        Rows, in the frame of the graph.
     n_jobs : int or None
+        Threads, see :func:`modeseek.rows.blocks.count_workers`.
 
     Returns
     -------
@@ -235,8 +243,11 @@ def row_heights(graph: RowGraph, Z: Floats, n_jobs: int | None = None) -> Floats
     Parameters
     ----------
     graph : RowGraph
+        Built from other rows, or these.
     Z : ndarray of shape (n, d)
+        Rows, in the frame of the graph.
     n_jobs : int or None
+        Threads, see :func:`modeseek.rows.blocks.count_workers`.
 
     Returns
     -------
@@ -256,22 +267,25 @@ def row_memberships(
     barrier: Floats,
     n_jobs: int | None = None,
 ) -> Floats:
-    r"""Shares of rows in clusters, by the pass on the way and the distance.
+    r"""Shares of rows in clusters, by the saddle on the way and the distance.
 
     A row at the nearest node i, with distances :math:`r_{ik}` to the nearest node of
     cluster k, belongs to it in proportion to
     :math:`e^{-b_{ik}} (\rho_i / \max(\rho_i, r_{ik}))^D`, with :math:`b` the height
-    of the node above the pass, if it is above, and :math:`\rho` its radius.
+    of the node above the saddle, if it is above, and :math:`\rho` its radius.
 
     Parameters
     ----------
     graph : RowGraph
+        Built from other rows, or these.
     Z : ndarray of shape (n, d)
+        Rows, in the frame of the graph.
     node_labels : ndarray of shape (m,)
         Cluster of each node.
     barrier : ndarray of shape (k, n_clusters)
-        Height of each mode above the pass to each cluster.
+        Height of each mode above the saddle on the way to each cluster.
     n_jobs : int or None
+        Threads, see :func:`modeseek.rows.blocks.count_workers`.
 
     Returns
     -------
@@ -297,8 +311,11 @@ def row_paths(graph: RowGraph, Z: Floats, n_jobs: int | None = None) -> list[Flo
     Parameters
     ----------
     graph : RowGraph
+        Built from other rows, or these.
     Z : ndarray of shape (n, d)
+        Rows, in the frame of the graph.
     n_jobs : int or None
+        Threads, see :func:`modeseek.rows.blocks.count_workers`.
 
     Returns
     -------
@@ -319,6 +336,7 @@ def steps_up(graph: RowGraph) -> int:
     Parameters
     ----------
     graph : RowGraph
+        Of any rows.
 
     Returns
     -------

@@ -15,10 +15,10 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -155,8 +155,14 @@ def map_rows(ask: Callable[[A], A], rows: A, n_columns: int, n_jobs: int | None)
 
 
 @functools.cache
-def _blas() -> ThreadpoolController:
+def _libraries() -> ThreadpoolController:
     return ThreadpoolController()
+
+
+def one_openmp_thread() -> AbstractContextManager[Any]:
+    """Hold OpenMP to one thread, where it is called from this thread."""
+    limit: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="openmp")
+    return limit
 
 
 _guard = threading.Lock()
@@ -174,7 +180,7 @@ def one_blas_thread() -> Iterator[None]:
     global _depth, _limiter
     with _guard:
         if _depth == 0:
-            _limiter = _blas().limit(limits=1, user_api="blas")
+            _limiter = _libraries().limit(limits=1, user_api="blas")
         _depth += 1
     try:
         yield

@@ -1,4 +1,4 @@
-r"""The level of a merge tree: which merges are made when nobody says.
+r"""The default rule for cutting the merge tree, where no prominence is given.
 
 **On the field** no merge below :data:`LEAST_PROMINENCE` separates clusters, and none
 below one standard error, or two where widths were learned: the errors take the widths
@@ -44,17 +44,19 @@ LEAST_GAP_END = 0.5
 
 
 def merges_on_field(tree: MergeTree, *, learned: bool) -> Bools:
-    """Merges to make in the tree of a field.
+    """Merges that the default rule makes in the tree of a field.
 
     Parameters
     ----------
     tree : MergeTree
+        Of the modes of the field, with standard errors.
     learned : bool
         Whether the widths of the field were learned.
 
     Returns
     -------
     ndarray of bool of shape (n_modes - 1,)
+        Whether each merge is made.
     """
     least = LEAST_SIGNIFICANCE_LEARNED if learned else LEAST_SIGNIFICANCE
     doubtful = tree.prominence < least * tree.std_error
@@ -62,19 +64,21 @@ def merges_on_field(tree: MergeTree, *, learned: bool) -> Bools:
 
 
 def merges_on_rows(tree: MergeTree, n_rows: int, dimension: float) -> Bools:
-    """Merges to make in the tree of a graph of rows.
+    """Merges that the default rule makes in the tree of a graph of rows.
 
     Parameters
     ----------
     tree : MergeTree
+        Of the modes of the graph.
     n_rows : int
-        Nodes of the graph.
+        Number of nodes of the graph.
     dimension : float
-        Of what the rows fill.
+        Intrinsic dimension of the rows.
 
     Returns
     -------
     ndarray of bool of shape (n_modes - 1,)
+        Whether each merge is made.
     """
     chance = chance_prominence(n_rows, dimension)
     if tree.prominence.max(initial=0.0) < chance:
@@ -89,8 +93,9 @@ def chance_prominence(n_rows: int, dimension: float) -> float:
     Parameters
     ----------
     n_rows : int
+        Number of nodes of the graph of rows.
     dimension : float
-        At least 1.
+        Intrinsic dimension of the rows, at least 1.
 
     Returns
     -------
@@ -106,6 +111,7 @@ def widest_gap(prominence: Floats) -> float:
     Parameters
     ----------
     prominence : ndarray of shape (m,)
+        Of all merges, in any order.
 
     Returns
     -------

@@ -8,6 +8,7 @@ import numpy as np
 
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.tree.merge_tree import MergeTree
+from modeseek.tree.pairs import DisjointSets
 
 
 class Dendrogram(NamedTuple):
@@ -39,6 +40,7 @@ def lay_out(tree: MergeTree) -> Dendrogram:
     Parameters
     ----------
     tree : MergeTree
+        Its merges become brackets.
 
     Returns
     -------
@@ -47,19 +49,12 @@ def lay_out(tree: MergeTree) -> Dendrogram:
     k = len(tree.heights)
     merge = np.argsort(tree.prominence, kind="stable")
     bracket = np.arange(k)  # top bracket of each group's summit, k + i for bracket i
-    summit = np.arange(k)
-
-    def find(mode: int) -> int:
-        while summit[mode] != mode:
-            summit[mode] = summit[summit[mode]]
-            mode = int(summit[mode])
-        return mode
-
+    groups = DisjointSets(k)
     halves = np.empty((len(merge), 2), dtype=np.intp)
     for i, m in enumerate(merge):
-        parent, child = find(int(tree.parent[m])), find(int(tree.child[m]))
+        parent, child = (groups.find(int(of[m])) for of in (tree.parent, tree.child))
         halves[i] = bracket[parent], bracket[child]
-        summit[child] = parent
+        groups.join(child, into=parent)
         bracket[parent] = k + i
     place, foot = np.empty(k + len(merge)), np.zeros(k + len(merge))
     place[_leaves(halves, k)] = np.arange(k)

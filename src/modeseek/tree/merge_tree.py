@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modeseek.rows.arrays import Bools, Floats, Integers
+from modeseek.tree.pairs import DisjointSets
 
 #: Passes whose heights differ by less may be one saddle, found twice.
 SAME_HEIGHT = 1e-6
@@ -84,7 +85,18 @@ class MergeTree(NamedTuple):
         return self.merge(made)
 
     def merge(self, made: Bools) -> Integers:
-        """Group of every mode when the given merges are made."""
+        """Group of every mode when the given merges are made.
+
+        Parameters
+        ----------
+        made : ndarray of bool of shape (n_modes - 1,)
+            Whether each merge is made.
+
+        Returns
+        -------
+        ndarray of shape (n_modes,)
+            The highest mode of each one's group.
+        """
         group = np.arange(len(self.heights))
         group[self.child[made]] = self.parent[made]
         while not np.array_equal(group[group], group):
@@ -133,6 +145,7 @@ def best_of_pairs(passes: Pass) -> Pass:
     Parameters
     ----------
     passes : Pass
+        Any number for each pair of modes.
 
     Returns
     -------
@@ -162,9 +175,9 @@ def merge_down(heights: Floats, passes: Pass, apart: Floats | None = None) -> Me
     Parameters
     ----------
     heights : ndarray of shape (k,)
-        Of the modes.
+        Log-densities of the modes.
     passes : Pass
-        The graph of modes that they span is in one piece.
+        Between pairs of modes; all modes together are connected by them.
     apart : ndarray of shape (p,), optional
         Distances of the pairs. The way between two modes may lead past a third and
         over the same saddle: of passes of one height the nearest pair's is taken.
@@ -174,23 +187,16 @@ def merge_down(heights: Floats, passes: Pass, apart: Floats | None = None) -> Me
     MergeTree
         With standard errors of zero.
     """
-    summit = np.arange(len(heights))
-
-    def find(mode: int) -> int:
-        while summit[mode] != mode:
-            summit[mode] = summit[summit[mode]]
-            mode = int(summit[mode])
-        return mode
-
+    groups = DisjointSets(len(heights))  # their highest modes stand for them
     merges: list[tuple[int, int, int]] = []
     for i in _from_the_highest(passes.height, apart):
         one, two = int(passes.low[i]), int(passes.high[i])
-        a, b = find(one), find(two)
+        a, b = groups.find(one), groups.find(two)
         if a == b:
             continue
         if (heights[a], -a) > (heights[b], -b):
             a, b, two = b, a, one
-        summit[a] = b
+        groups.join(a, into=b)
         merges.append((a, two, int(i)))
     table: NDArray[np.intp] = np.array(merges, dtype=np.intp).reshape(-1, 3)
     child, which = table[:, 0], table[:, 2]

@@ -1,4 +1,4 @@
-"""Pairs of neighbours, by their numbers: the edges of a graph, and its pieces."""
+"""Numbers that belong together: pairs, connected components, disjoint sets."""
 
 from __future__ import annotations
 
@@ -48,3 +48,36 @@ def connected_components(pairs: Integers, m: int) -> tuple[int, Integers]:
     graph = coo_array((np.ones(len(pairs)), ends), shape=(m, m))
     n_pieces, piece = csgraph.connected_components(graph, directed=False)
     return int(n_pieces), piece.astype(np.intp)
+
+
+class DisjointSets:
+    """Groups of numbers that are joined two by two; a member stands for each group.
+
+    Parameters
+    ----------
+    n : int
+        The numbers are those below n, each a group by itself at first.
+    """
+
+    def __init__(self, n: int) -> None:
+        self._toward = list(range(n))
+
+    def find(self, member: int) -> int:
+        """Return the member that stands for the group."""
+        toward = self._toward
+        while toward[member] != member:
+            toward[member] = toward[toward[member]]
+            member = toward[member]
+        return member
+
+    def join(self, one: int, into: int) -> None:
+        """Join two groups, given by the members that stand for them.
+
+        Parameters
+        ----------
+        one : int
+            Stands for its group no longer.
+        into : int
+            Stands for both.
+        """
+        self._toward[one] = into
