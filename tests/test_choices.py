@@ -110,14 +110,14 @@ def frame_problem(model, **more):
 def test_the_training_loss_is_below_that_of_zero_coefficients(fitted, name):
     model = fitted[name]
     problem, theta = frame_problem(model)
-    if model._curved is None:
+    if model._loss_curvature is None:
         value = quadratic_loss(*model.moments_.mean(), theta[:, :, None])[0]
         assert value < 0.0
         assert value == pytest.approx(
             -model.score(X) * frame_of(model).unit ** 2, rel=1e-8
         )
     else:
-        rule = model._curved.rule
+        rule = model._loss_curvature.rule
         value = loss_sums(problem, rule, theta, second=False).value.sum()
         zero = loss_sums(problem, rule, 0 * theta, second=False).value.sum()
         assert value < zero
@@ -320,4 +320,4 @@ def test_a_loss_of_its_own_is_chosen_by_its_own_hold_out_loss(fitted):
     results = model.cv_results_
     best = results["along_mean_test_loss"].argmin()
     assert model.alpha_ == results["along_alpha"][best]
-    assert isinstance(model._curved.rule, Rule)
+    assert isinstance(model._loss_curvature.rule, Rule)

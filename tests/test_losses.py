@@ -254,7 +254,7 @@ def test_the_error_of_a_bregman_model_matches_a_bootstrap(kind):
     ).fit(X)
     tree, fitted = model.merge_tree_, model.estimator_
     assert len(tree.child) >= 1
-    frame, curved = frame_of(fitted), fitted._curved
+    frame, curved = frame_of(fitted), fitted._loss_curvature
     ends = frame.enter(model.modes_[tree.child]), frame.enter(tree.saddles)
     C, ours = frame.enter(fitted.centers_), frame.enter(X)
 

@@ -8,7 +8,7 @@ from modeseek.datasets import three_gaussians
 from modeseek.gradient.base import frame_of
 from modeseek.gradient.extensions.penalties import solve
 from modeseek.gradient.moments import Problem, compute_moments, task_scales
-from modeseek.gradient.settings import read_choice
+from modeseek.gradient.settings import read_settings
 
 X = three_gaussians(3).sample(900, random_state=0)[0]
 WEIGHT = np.random.default_rng(0).uniform(0.5, 3.0, len(X))
@@ -53,9 +53,9 @@ def test_moments_are_those_of_one_pass_over_all_rows(kind, weight):
     for added, summed in zip(model.moments_.arrays(), whole.arrays(), strict=True):
         scale = np.abs(summed).max()
         np.testing.assert_allclose(added, summed, rtol=1e-10, atol=1e-10 * scale)
-    choice = read_choice(first, X.shape[1])
+    choice = read_settings(first, X.shape[1]).choice()
     scales = task_scales(widths, problem.shared, problem.common)
-    lam = first._penalty_chosen(choice)
+    lam = first._chosen_penalty()
     theta = solve(whole, scales, lam, choice.penalty)[:, model.kept_]
     unit = frame.unit if problem.common else 1.0
     np.testing.assert_allclose(np.atleast_2d(model.coef_) * unit, theta, rtol=1e-6)

@@ -1,10 +1,16 @@
-"""What the command line says besides its results, and the errors that it explains."""
+"""Errors and warnings: what users are told besides results, and where it points."""
 
 from __future__ import annotations
 
+import inspect
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
+
+#: Packages whose lines a warning passes over on its way to the user's.
+PASSED_OVER = frozenset({"modeseek", "sklearn", "contextlib"})
 
 
 class UsageError(ValueError):
@@ -37,3 +43,21 @@ def needing(extra: str) -> Iterator[None]:
         ) from error
     except ImportError as error:  # a module of ours that says what it needs itself
         raise DataError(str(error)) from error
+
+
+def warn_user(text: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line of the user's own code from which the library was called.
+
+    Parameters
+    ----------
+    text : str
+    category : type of Warning
+    """
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and _package_of(frame) in PASSED_OVER:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, category, stacklevel=level)
+
+
+def _package_of(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", "")).split(".")[0]

@@ -36,6 +36,7 @@ from modeseek.files import replacing
 from modeseek.gradient.kernel import KernelDensityGradient
 from modeseek.gradient.least_squares import LogDensityGradient
 from modeseek.gradient.moments import Moments
+from modeseek.gradient.settings import GradientSettings
 from modeseek.graph.landscape import GraphLandscape
 from modeseek.graph.row_graph import RowGraph
 from modeseek.rows.containers import is_lazy
@@ -71,6 +72,7 @@ OWN_TYPES = frozenset(
         RowGraph,
         Rounding,
         Moments,
+        GradientSettings,
         Frame,
         PotentialField,
         SeparateField,

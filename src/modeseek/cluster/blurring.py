@@ -63,7 +63,7 @@ def _fixed_parameters(estimator: GradientEstimator) -> dict[str, Any]:
     fixed: dict[str, Any] = {"bandwidth": np.where(np.isfinite(widths), widths, 1)}
     if isinstance(estimator, LogDensityGradient):
         fixed["alpha"] = estimator.alpha_
-        if estimator.coefficients == "multitask":
+        if estimator.settings_.coefficients == "multitask":
             fixed["gamma"] = estimator.gamma_
         if estimator.gaussian_base_.any():
             raise ValueError(

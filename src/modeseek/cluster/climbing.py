@@ -28,7 +28,6 @@ from modeseek.rows.coordinates import Frame
 from modeseek.rows.ranking import Sample, draw_centers
 from modeseek.rows.rounding import Rounding, grain_of
 from modeseek.rows.subsample import Overview
-from modeseek.rows.validation import is_word
 from modeseek.tree.merge_tree import MergeTree
 
 #: Rows among which passes between modes are sought.
@@ -199,5 +198,6 @@ def _with_errors(
 def has_learned_widths(estimator: GradientEstimator) -> bool:
     """Whether the widths of the features were learned one by one."""
     return isinstance(estimator, LogDensityGradient) and (
-        is_word(estimator.bandwidth, "learned") or bool(estimator.gaussian_base_.any())
+        estimator.settings_.bandwidth == "learned"
+        or bool(estimator.gaussian_base_.any())
     )

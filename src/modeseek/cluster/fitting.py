@@ -209,7 +209,7 @@ def _choose_ascent(settings: Settings, estimator: GradientEstimator) -> str:
         return settings.ascent
     if not isinstance(estimator, LogDensityGradient):
         return "fixed_point"
-    if estimator.basis == "common":
+    if estimator.settings_.basis == "common":
         return "quasi_newton"
     share = _gaussian_share(settings, estimator)
     return "rows" if share < GAUSSIAN_SHARE else "fixed_point"
@@ -220,7 +220,7 @@ def _gaussian_share(settings: Settings, estimator: GradientEstimator) -> float:
     if (
         settings.ascent == "auto"
         and isinstance(estimator, LogDensityGradient)
-        and is_word(estimator.bandwidth, "auto")
+        and estimator.settings_.bandwidth == "auto"
         and np.isfinite(estimator.gaussian_share_)
     ):
         return estimator.gaussian_share_

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Self
@@ -20,6 +19,7 @@ from modeseek.cluster.fitting import (
     fit_landscape,
 )
 from modeseek.cluster.landscape import Landscape
+from modeseek.errors import warn_user
 from modeseek.gradient.base import GradientEstimator
 from modeseek.gradient.least_squares import LogDensityGradient
 from modeseek.rows.arrays import Floats, Integers
@@ -211,7 +211,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         # The kernel density estimate chooses its width by likelihood alone.
         if self.ascent_ == "rows" or isinstance(self.estimator_, LogDensityGradient):
             names = getattr(self, "feature_names_in_", None)
-            warn_of_rounding(self.rounding_, names, stacklevel=2)
+            warn_of_rounding(self.rounding_, names)
         return self
 
     def predict(self, X: ArrayLike) -> Integers:
@@ -424,12 +424,11 @@ class ModeClustering(ClusterMixin, BaseEstimator):
 
     def _warn_of_moving_rows(self, n: int) -> None:
         if self.n_unconverged_ > TOLERATED * n:
-            warnings.warn(
+            warn_user(
                 f"{self.n_unconverged_} of {n} rows were still moving after "
                 f"max_iter={self.max_iter} steps and {self.n_guarded_} needed the safe "
                 "step; each got the mode it is nearest to. Raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
     def _groups_asked_for(self) -> Integers:

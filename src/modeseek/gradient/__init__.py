@@ -3,5 +3,6 @@
 from modeseek.gradient.kernel import KernelDensityGradient
 from modeseek.gradient.least_squares import LogDensityGradient
 from modeseek.gradient.moments import Moments
+from modeseek.gradient.settings import GradientSettings
 
-__all__ = ["KernelDensityGradient", "LogDensityGradient", "Moments"]
+__all__ = ["GradientSettings", "KernelDensityGradient", "LogDensityGradient", "Moments"]

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from modeseek.field.fields import Field, gradient
+from modeseek.gradient.settings import GradientSettings
 from modeseek.gradient.uncertainty import Influence
 from modeseek.rows.arrays import Floats
 from modeseek.rows.blocks import in_chunks, map_rows
@@ -32,7 +33,17 @@ class GradientEstimator(BaseEstimator):
     centers_: Floats
     _origin: Floats
     _unit: float | Floats
+    settings_: GradientSettings
     feature_relevance_: Floats  # of those that measure it
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "centers_" in state and "settings_" not in state:
+            # Saved by a version that read the parameters whenever it was asked.
+            self.settings_ = self._read_settings()
+
+    def _read_settings(self) -> GradientSettings:
+        raise NotImplementedError
 
     def _field(self) -> Field:
         raise NotImplementedError

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from modeseek.field.basis import gaussians, squared_distances
 from modeseek.field.fields import KernelField, potential
 from modeseek.gradient.base import GradientEstimator, frame_of
+from modeseek.gradient.settings import GradientSettings, name_widths
 from modeseek.gradient.uncertainty import Influence, kernel_influence
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.blocks import chunk_slices, map_blocks, map_rows
@@ -77,6 +78,8 @@ class KernelDensityGradient(GradientEstimator):
     cv_results_ : dict of ndarray
         ``bandwidth`` (n_widths, n_features) and ``mean_test_log_likelihood``
         (n_widths,). Empty when nothing was to be chosen.
+    settings_ : GradientSettings
+        What the parameters said at the fit; see :class:`LogDensityGradient`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
@@ -165,6 +168,7 @@ class KernelDensityGradient(GradientEstimator):
                 "bandwidth": candidates * frame.unit,
                 "mean_test_log_likelihood": likelihood,
             }
+        self.settings_ = self._read_settings()
         self._origin, self._unit = frame
         self.centers_ = frame.leave(C)
         self.coef_ = share
@@ -182,6 +186,9 @@ class KernelDensityGradient(GradientEstimator):
             return np.repeat(grid[:, None], d, axis=1)
         widths = check_widths(self.bandwidth, d) / unit
         return widths[np.argsort(-widths[:, 0], kind="stable")]
+
+    def _read_settings(self) -> GradientSettings:
+        return GradientSettings(name_widths(self.bandwidth))
 
     def _field(self) -> KernelField:
         frame = frame_of(self)

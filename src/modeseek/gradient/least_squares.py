@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from modeseek.errors import warn_user
 from modeseek.field.fields import (
     CommonField,
     Field,
     PotentialField,
     SeparateField,
-    gradient,
     potential,
 )
 from modeseek.gradient.base import GradientEstimator, frame_of
-from modeseek.gradient.extensions.choices import Choice
 from modeseek.gradient.extensions.losses import LOSSES, Rule, bregman_influence
 from modeseek.gradient.extensions.penalties import Penalty, l1_paths, response
 from modeseek.gradient.model import (
     GAUSSIAN_SHARE,
-    Curved,
+    LossCurvature,
     Model,
     chosen_edges,
     coefficients_of,
@@ -36,22 +34,15 @@ from modeseek.gradient.model import (
     gaussian_share,
     tabulate_scores,
 )
-from modeseek.gradient.moments import (
-    Moments,
-    Problem,
-    make_plan,
-    sum_moments,
-    task_scales,
-)
+from modeseek.gradient.moments import Moments, make_plan, sum_moments, task_scales
+from modeseek.gradient.preparation import Prepared, prepare
+from modeseek.gradient.relevance import measure_relevance
 from modeseek.gradient.settings import (
     ALPHAS,
     AUTO_CENTERS,
-    Grid,
-    count_centers,
+    GradientSettings,
     needs_all_rows,
-    read_choice,
-    read_grid,
-    standardizes,
+    read_settings,
 )
 from modeseek.gradient.uncertainty import (
     Influence,
@@ -62,51 +53,36 @@ from modeseek.gradient.uncertainty import (
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.blocks import map_rows
 from modeseek.rows.containers import open_rows
-from modeseek.rows.coordinates import Frame, frame_from_centers, typical_distance
-from modeseek.rows.ranking import Sample, draw_centers, generator, make_folds
 from modeseek.rows.rounding import Rounding, warn_of_rounding
 from modeseek.rows.source import FramedRows
 from modeseek.rows.subsample import Overview, make_overview
-from modeseek.rows.summary import Summary, summarize
-from modeseek.rows.validation import (
-    check_folds,
-    check_jobs,
-    check_range,
-    check_widths_match,
-    check_within_reach,
-    is_word,
-)
-
-#: Rows on which the relevance of features is measured.
-RELEVANCE_ROWS = 2000
+from modeseek.rows.summary import summarize
+from modeseek.rows.validation import check_jobs, check_range, is_word
 
 
-class _Posed(NamedTuple):
-    """A problem to solve, and what it was made of."""
-
-    problem: Problem
-    frame: Frame
-    typical: Floats  # (d,) typical distance between rows; infinite for constant ones
-    choice: Choice
-    grid: Grid  # widths in the frame
-    rng: np.random.Generator
+def _said(estimator: LogDensityGradient) -> GradientSettings | LogDensityGradient:
+    """What the parameters said at the fit, or say now if there was none."""
+    fitted: GradientSettings | None = getattr(estimator, "settings_", None)
+    return estimator if fitted is None else fitted
 
 
 def _has_potential(estimator: LogDensityGradient) -> bool:
-    return bool(estimator.coefficients == "shared")
+    return bool(_said(estimator).coefficients == "shared")
 
 
 def _adds_up(estimator: LogDensityGradient) -> bool:
-    if is_word(estimator.loss, "squared"):
+    loss = _said(estimator).loss
+    if is_word(loss, "squared"):
         return True
     raise AttributeError(
-        f'loss="{estimator.loss}" is no sum of moments, so that rows cannot be added: '
+        f'loss="{loss}" is no sum of moments, so that rows cannot be added: '
         'use loss="squared", or fit on all rows.'
     )
 
 
 def _has_path(estimator: LogDensityGradient) -> bool:
-    return is_word(estimator.penalty, "l1") and not estimator.positive
+    said = _said(estimator)
+    return is_word(said.penalty, "l1") and not said.positive
 
 
 def _check_same_rows(weight: float, before: float) -> None:
@@ -244,6 +220,9 @@ class LogDensityGradient(GradientEstimator):
     moments_ : Moments
         The sums over all rows, for all centres drawn, that the coefficients were
         solved from.
+    settings_ : GradientSettings
+        What the parameters said at the fit. What is asked later follows these:
+        ``set_params`` changes the next fit only.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
@@ -337,72 +316,10 @@ class LogDensityGradient(GradientEstimator):
         source = open_rows(self, X, sample_weight, check_jobs(self.n_jobs), reset=True)
         with source.session():
             whole = needs_all_rows(self, source)
-            fit_to_subsample(
-                self, make_overview(source, whole=whole, n_jobs=self.n_jobs)
-            )
+            overview = make_overview(source, whole=whole, n_jobs=self.n_jobs)
+            fit_to_subsample(self, overview)
         names = getattr(self, "feature_names_in_", None)
-        warn_of_rounding(self._rounding, names, stacklevel=2)
-        return self
-
-    def _pose(self, overview: Overview, most_centers: int | None = None) -> _Posed:
-        """Draw centres and folds, and find the frame."""
-        source, summary, sample, rounding = overview
-        d = sample.X.shape[1]
-        choice = read_choice(self, d)
-        grid = read_grid(self, d, choice)
-        whole = len(sample.row) > 0
-        rng = generator(self.random_state)
-
-        n_distinct = len(sample.ranking.first)
-        most = n_distinct // 2 if grid.has_choice else n_distinct
-        n_centers = count_centers(self, most, stacklevel=4)
-        n_centers = min(n_centers, most_centers or n_centers)
-        drawn = draw_centers(sample.ranking, n_centers, rng)
-        # A single centre has no distance to another: rows stand in for centres.
-        pilot = drawn
-        if n_centers == 1:
-            pilot = draw_centers(sample.ranking, min(AUTO_CENTERS, n_distinct), rng)
-        frame = frame_from_centers(sample.X[pilot].astype(np.float64))
-        if whole:
-            check_within_reach(frame, sample.X, sample.row)
-        check_range(frame, summary.low, summary.high)
-        if standardizes(self):
-            frame = summary.frame()
-        pilot_rows = frame.enter(sample.X[pilot])
-        if grid.widths is not None:
-            widths = np.where(summary.constant, np.inf, grid.widths / frame.unit)
-            check_widths_match(widths, pilot_rows)
-            grid = grid._replace(widths=widths)
-        problem = Problem(
-            enter=lambda part: frame.enter(sample.X[part]),
-            n_rows=len(sample.X),
-            centers=frame.enter(sample.X[drawn]),
-            base=np.zeros(d),
-            shared=choice.shared,
-            common=choice.common,
-            weight=sample.weight,
-            n_jobs=self.n_jobs,
-            everything=None if whole else FramedRows(source, frame),
-            steps=rounding.step / frame.unit,
-        )
-        if grid.has_choice:
-            folds = check_folds(self.cv, source.n_rows or 0)
-            fold, n_folds = make_folds(sample, drawn, folds, rng)
-            problem = problem._replace(fold=fold, n_folds=n_folds)
-        typical = np.where(summary.constant, np.inf, typical_distance(pilot_rows))
-        return _Posed(problem, frame, typical, choice, grid, rng)
-
-    def _keep(self, model: Model, posed: _Posed, overview: Overview) -> Self:
-        """Store the model and what is measured with it."""
-        summary = overview.summary
-        _check_same_rows(float(model.moments.weight), summary.weight)
-        self.n_features_in_ = len(posed.typical)
-        self._rounding = overview.rounding
-        self._store(model, posed.frame, posed.problem)
-        self.gaussian_share_ = float("nan")
-        if standardizes(self) and posed.choice.is_plain():
-            self.gaussian_share_ = gaussian_share(model, posed.typical)
-        self._store_relevance(overview.sample, summary, posed.rng)
+        warn_of_rounding(self._rounding, names)
         return self
 
     @available_if(_adds_up)
@@ -432,7 +349,7 @@ class LogDensityGradient(GradientEstimator):
         """
         if not hasattr(self, "moments_"):
             return self.fit(X, sample_weight=sample_weight)
-        choice = read_choice(self, self.n_features_in_)
+        choice = self.settings_.choice()
         frame, jobs = frame_of(self), check_jobs(self.n_jobs)
         source = open_rows(self, X, sample_weight, jobs, reset=False)
         widths, kind = self.bandwidth_ / frame.unit, (choice.shared, choice.common)
@@ -443,106 +360,102 @@ class LogDensityGradient(GradientEstimator):
             moments = self.moments_ + sum_moments(FramedRows(source, frame), plan)
         scales = task_scales(widths, *kind)
         theta, kept = coefficients_of(
-            moments, scales, self._penalty_chosen(choice), choice.penalty
+            moments, scales, self._chosen_penalty(), choice.penalty
         )
         self._store_coefficients(theta, kept)
         self.moments_ = moments
         return self
 
-    def _penalty_chosen(self, choice: Choice) -> float | Floats:
-        if choice.multitask:
+    def _read_settings(self) -> GradientSettings:
+        return read_settings(self, self.n_features_in_)
+
+    def _chosen_penalty(self) -> float | Floats:
+        if self.settings_.coefficients == "multitask":
             return np.array([self.alpha_, self.gamma_])
         return self.alpha_
 
-    def _store(self, model: Model, frame: Frame, problem: Problem) -> None:
-        """Store the model, in the data's coordinates where users see it."""
+    def _store(self, model: Model, prepared: Prepared, overview: Overview) -> None:
+        """Store the model, in the data's coordinates, and what is measured with it."""
+        summary, frame = overview.summary, prepared.frame
+        _check_same_rows(float(model.moments.weight), summary.weight)
+        self.n_features_in_ = len(prepared.typical)
+        self.settings_ = prepared.settings
+        self._rounding = overview.rounding
         self._origin, self._unit = frame
-        self._base, self._drawn = model.base, problem.centers
+        self._base, self._drawn = model.base, prepared.problem.centers
         self._store_coefficients(model.theta, model.kept)
         self.bandwidth_ = model.widths * frame.unit
         lam = np.ravel(model.lam)
         self.alpha_ = float(lam[0])
         self.gamma_ = float(lam[1]) if len(lam) > 1 else 0.0
         self._curvature = None
-        if model.curved is not None:
-            rule = model.curved.rule
-            self._curvature = (model.curved.A, rule.c, rule.widths)
+        if model.curvature is not None:
+            rule = model.curvature.rule
+            self._curvature = (model.curvature.A, rule.c, rule.widths)
         self.gaussian_base_ = model.base / frame.unit / frame.unit
         self.moments_ = model.moments
         self.cv_results_ = {}
-        if problem.n_folds:
+        if prepared.problem.n_folds:
             self.cv_results_ = tabulate_scores(model, frame)
-            given = {"alpha": self.alpha, "gamma": self.gamma}
-            for name in chosen_edges(model, self.bandwidth, given):
-                warnings.warn(
-                    f"The chosen {name} is the first or last of its candidates; a "
-                    "better one may lie beyond. Widen the candidates, or see "
-                    "cv_results_.",
-                    UserWarning,
-                    stacklevel=4,
-                )
+            self._warn_of_edges(model)
+        self.gaussian_share_ = float("nan")
+        if self.settings_.standardizes and prepared.choice.is_plain():
+            self.gaussian_share_ = gaussian_share(model, prepared.typical)
+        self.feature_relevance_ = measure_relevance(
+            self._field(), frame, overview.sample, summary, prepared.rng, self.n_jobs
+        )
         if self.verbose:
             print(
                 f"[LogDensityGradient] {len(self.centers_)} centres, alpha "
                 f"{self.alpha_:.3g}, bandwidth {np.unique(self.bandwidth_)}"
             )
 
+    def _warn_of_edges(self, model: Model) -> None:
+        given = {"alpha": self.alpha, "gamma": self.gamma}
+        for name in chosen_edges(model, self.bandwidth, given):
+            warn_user(
+                f"The chosen {name} is the first or last of its candidates; a "
+                "better one may lie beyond. Widen the candidates, or see "
+                "cv_results_."
+            )
+
     def _store_coefficients(self, theta: Floats, kept: Integers) -> None:
         """Store what is solved for, in the data's coordinates."""
         frame = frame_of(self)
         self.centers_, self.kept_ = frame.leave(self._drawn[kept]), kept
-        self.coef_ = theta[0] if self.coefficients == "shared" else theta
-        if self.basis == "common":  # these are gradients, and have a unit
+        self.coef_ = theta[0] if self.settings_.coefficients == "shared" else theta
+        if self.settings_.basis == "common":  # these are gradients, and have a unit
             self.coef_ = (theta.T / frame.unit).T
-
-    def _store_relevance(
-        self, sample: Sample, summary: Summary, rng: np.random.Generator
-    ) -> None:
-        """Measure the relevance of the features on rows drawn from the sample."""
-        n_drawn = min(RELEVANCE_ROWS, len(sample.ranking.first))
-        drawn = draw_centers(sample.ranking, n_drawn, rng)
-        spread = summary.frame()
-        U = spread.enter(sample.X[drawn])
-        Z, field = frame_of(self).enter(sample.X[drawn]), self._field()
-        columns = len(field.centers)
-        g = map_rows(
-            lambda A: gradient(field, field.evaluate(A)), Z, columns, self.n_jobs
-        )
-        excess = np.square(g * (spread.unit / self._unit) + U).mean(axis=0)
-        excess[summary.constant] = 0.0
-        total = excess.sum()
-        even = (~summary.constant).astype(np.float64)
-        self.feature_relevance_ = excess / total if total > 0 else even / even.sum()
 
     def _field(self) -> Field:
         frame = frame_of(self)
         C, widths = frame.enter(self.centers_), self.bandwidth_ / frame.unit
-        if self.coefficients == "shared":
+        if self.settings_.coefficients == "shared":
             return PotentialField(C, widths, self.coef_, self._base)
-        if self.basis == "common":
+        if self.settings_.basis == "common":
             return CommonField(C, widths, (self.coef_.T * frame.unit).T)
         return SeparateField(C, widths, self.coef_)
 
     @property
-    def _curved(self) -> Curved | None:
+    def _loss_curvature(self) -> LossCurvature | None:
         """Loss and curvature; stored as arrays, so that the model can be saved."""
         if self._curvature is None:
             return None
         A, c, widths = self._curvature
-        return Curved(Rule(LOSSES[self.loss], c, widths), A)
+        return LossCurvature(Rule(LOSSES[self.settings_.loss], c, widths), A)
 
     def _influence(self, tops: Floats, bottoms: Floats) -> Influence:
         """Influence of rows on differences of height, in the frame."""
         field = self._field()
         assert isinstance(field, PotentialField | SeparateField | CommonField)
         moved = differences(field, tops, bottoms)
-        curved = self._curved
-        if curved is not None:
-            U = np.asarray(np.linalg.solve(curved.A, moved))
-            return bregman_influence(field, curved.rule, U)
-        choice = read_choice(self, len(field.widths))
+        curvature = self._loss_curvature
+        if curvature is not None:
+            U = np.asarray(np.linalg.solve(curvature.A, moved))
+            return bregman_influence(field, curvature.rule, U)
+        choice = self.settings_.choice()
         scales = task_scales(field.widths, choice.shared, choice.common)
-        lam, kept = self._penalty_chosen(choice), self.moments_.of_centers(self.kept_)
+        lam, kept = self._chosen_penalty(), self.moments_.of_centers(self.kept_)
         U = response(kept, scales, lam, choice.penalty, moved)
         if isinstance(field, PotentialField):
             return potential_influence(field, U)
@@ -562,7 +475,7 @@ class LogDensityGradient(GradientEstimator):
             of all centres drawn, of shape (n_knots, n_drawn).
         """
         check_is_fitted(self)
-        choice, widths = read_choice(self, self.n_features_in_), self._field().widths
+        choice, widths = self.settings_.choice(), self._field().widths
         scales = task_scales(widths, choice.shared, choice.common)
         return l1_paths(self.moments_, scales)
 
@@ -592,23 +505,24 @@ LogDensityGradient.__module__ = "modeseek.gradient"  # model files name it so
 
 
 def fit_to_subsample(estimator: LogDensityGradient, overview: Overview) -> None:
-    """Fit an estimator to rows of which a summary and a subsample are known.
+    """Fit an estimator to rows of which a summary and a subsample are overview.
 
     Parameters
     ----------
     estimator : LogDensityGradient
     overview : Overview
     """
-    posed = estimator._pose(overview)
-    problem, typical, ranking = posed.problem, posed.typical, overview.sample.ranking
-    if is_word(estimator.bandwidth, "auto") and posed.choice.is_plain():
+    prepared = prepare(estimator, overview)
+    problem, typical, ranking = prepared.problem, prepared.typical, overview.sample.ranking
+    choice, bandwidth = prepared.choice, prepared.settings.bandwidth
+    if bandwidth == "auto" and choice.is_plain():
         model = fit_auto(problem, ALPHAS, typical, ranking)
-    elif is_word(estimator.bandwidth, "learned"):
+    elif bandwidth == "learned":
         model = fit_learned(problem, ALPHAS, typical, ranking)
     else:
-        widths, lams = posed.grid
-        model = fit_choice(problem, posed.choice, lams, typical, widths, ALPHAS)
-    estimator._keep(model, posed, overview)
+        widths, lams = prepared.grid
+        model = fit_choice(problem, choice, lams, typical, widths, ALPHAS)
+    estimator._store(model, prepared, overview)
 
 
 def fit_unless_gaussian(estimator: LogDensityGradient, overview: Overview) -> bool:
@@ -628,9 +542,9 @@ def fit_unless_gaussian(estimator: LogDensityGradient, overview: Overview) -> bo
     bool
         Whether the fit was made.
     """
-    posed = estimator._pose(overview, most_centers=AUTO_CENTERS)
-    model = fit_grid(posed.problem, ALPHAS, posed.typical, step=2)
-    if gaussian_share(model, posed.typical) >= GAUSSIAN_SHARE:
+    prepared = prepare(estimator, overview, most_centers=AUTO_CENTERS)
+    model = fit_grid(prepared.problem, ALPHAS, prepared.typical, step=2)
+    if gaussian_share(model, prepared.typical) >= GAUSSIAN_SHARE:
         return False
-    estimator._keep(model, posed, overview)
+    estimator._store(model, prepared, overview)
     return True

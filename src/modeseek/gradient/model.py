@@ -54,7 +54,7 @@ LAMS_AROUND = 10.0 ** np.arange(-1.0, 1.01, 0.5)
 ITERATIVE_LAMS = 10.0 ** np.arange(-6.0, -0.9)
 
 
-class Along(NamedTuple):
+class PenaltyScores(NamedTuple):
     """Hold-out losses of penalties at the chosen width, a second choice after it."""
 
     lams: Floats  # (a,)
@@ -62,7 +62,7 @@ class Along(NamedTuple):
     fold_loss: Floats  # (a, n_folds)
 
 
-class Curved(NamedTuple):
+class LossCurvature(NamedTuple):
     """A loss that is not squared, and half its second derivatives at the minimum."""
 
     rule: Rule
@@ -81,8 +81,8 @@ class Model(NamedTuple):
     scores: Scores  # of the grid of widths, also where widths were learned after it
     lams: Floats  # of that grid
     kept: Integers  # (b,) which of the centres drawn they are
-    along: Along | None = None
-    curved: Curved | None = None
+    penalty_scores: PenaltyScores | None = None
+    curvature: LossCurvature | None = None
 
 
 def fit_grid(
@@ -223,9 +223,9 @@ def _choose_again(
     """Keep the width of a model and choose the penalty among others."""
     scores = search(problem, model.widths[None], lams, penalty)
     j = int(scores.loss[0].argmin())
-    along = Along(lams, scores.loss[0], scores.fold_loss[0])
+    tried = PenaltyScores(lams, scores.loss[0], scores.fold_loss[0])
     again = _solve(problem, model.widths, lams, j, model.scores, penalty)
-    return again._replace(lams=model.lams, along=along)
+    return again._replace(lams=model.lams, penalty_scores=tried)
 
 
 def _fit_loss(problem: Problem, choice: Choice, simple: Model, lams: Floats) -> Model:
@@ -235,14 +235,15 @@ def _fit_loss(problem: Problem, choice: Choice, simple: Model, lams: Floats) -> 
     theta[:, simple.kept] = simple.theta
     c = gradient_scales(problem, simple.widths, theta, choice.loss)
     rule = Rule(choice.loss, c, simple.widths)
-    along, j = None, 0
+    tried, j = None, 0
     if problem.n_folds and len(lams) > 1:
         fold_loss = held_out(problem, rule, lams)
         assert problem.fold is not None
-        judges = np.bincount(problem.fold, problem.weight, problem.n_folds + 1)[:-1]
-        along = Along(lams, np.average(fold_loss, axis=1, weights=judges), fold_loss)
-        j = int(along.loss.argmin())
-        if not np.isfinite(along.loss[j]):
+        weight = np.bincount(problem.fold, problem.weight, problem.n_folds + 1)[:-1]
+        loss = np.average(fold_loss, axis=1, weights=weight)
+        tried = PenaltyScores(lams, loss, fold_loss)
+        j = int(loss.argmin())
+        if not np.isfinite(loss[j]):
             raise ValueError(
                 "For every penalty some held-out gradient leaves the domain of the "
                 "shifted loss. Use an even loss, such as 'even_power', or 'squared'."
@@ -255,8 +256,8 @@ def _fit_loss(problem: Problem, choice: Choice, simple: Model, lams: Floats) -> 
         theta=fit.theta,
         lam=lams[j],
         kept=np.arange(len(problem.centers)),
-        along=along,
-        curved=Curved(rule, fit.A),
+        penalty_scores=tried,
+        curvature=LossCurvature(rule, fit.A),
     )
 
 
@@ -284,7 +285,7 @@ def chosen_edges(model: Model, bandwidth: Any, penalties: dict[str, Any]) -> lis
         on_edge += ["bandwidth"] * (i == last)
     elif np.ndim(bandwidth) == 1 and last > 0:
         on_edge += ["bandwidth"] * (i in (0, last))
-    penalty = np.ravel(model.lams[j] if model.along is None else model.lam)
+    penalty = np.ravel(model.lams[j] if model.penalty_scores is None else model.lam)
     for (name, candidates), chosen in zip(penalties.items(), penalty, strict=False):
         if np.ndim(candidates) == 1 and np.size(candidates) > 1:
             ends = np.min(candidates), np.max(candidates)
@@ -304,7 +305,7 @@ def tabulate_scores(model: Model, frame: Frame) -> dict[str, NDArray[Any]]:
     -------
     dict of ndarray
     """
-    scores, along, lams = model.scores, model.along, model.lams
+    scores, tried, lams = model.scores, model.penalty_scores, model.lams
     unit = 1.0 if np.ndim(frame.unit) else float(frame.unit)
     table = {
         "bandwidth": scores.widths * frame.unit,
@@ -316,12 +317,12 @@ def tabulate_scores(model: Model, frame: Frame) -> dict[str, NDArray[Any]]:
     }
     if lams.ndim > 1:
         table["gamma"] = lams[:, 1]
-    if along is not None:
-        spread = np.full(len(along.loss), np.inf)
-        finite = np.isfinite(along.loss)  # a shifted loss may leave its domain
-        spread[finite] = along.fold_loss[finite].std(axis=-1)
-        table["along_alpha"] = along.lams
-        table["along_mean_test_loss"] = along.loss / unit / unit
+    if tried is not None:
+        spread = np.full(len(tried.loss), np.inf)
+        finite = np.isfinite(tried.loss)  # a shifted loss may leave its domain
+        spread[finite] = tried.fold_loss[finite].std(axis=-1)
+        table["along_alpha"] = tried.lams
+        table["along_mean_test_loss"] = tried.loss / unit / unit
         table["along_std_test_loss"] = spread / unit / unit
     return table
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from modeseek.errors import warn_user
 from modeseek.gradient.extensions.choices import (
     BASES,
     COEFFICIENTS,
@@ -44,6 +44,10 @@ ALPHAS = 10.0 ** np.arange(-6.0, 1.01, 0.5)
 GAMMAS = 10.0 ** np.arange(-3.0, 1.01)
 
 
+#: What ``bandwidth`` may say instead of numbers.
+WIDTH_WORDS = ("cv", "auto", "learned")
+
+
 class Parameters(Protocol):
     """Parameters as users give them, see :class:`modeseek.LogDensityGradient`."""
 
@@ -58,6 +62,8 @@ class Parameters(Protocol):
     similarity: str | ArrayLike
     loss: str
     cv: Any
+    random_state: int | np.random.RandomState | None
+    n_jobs: int | None
 
 
 class Grid(NamedTuple):
@@ -98,22 +104,45 @@ def needs_all_rows(given: Parameters, source: Source) -> bool:
     )
 
 
-def standardizes(given: Parameters) -> bool:
-    """Whether features are standardised: their units must not matter then.
+class GradientSettings(NamedTuple):
+    """What the parameters said when an estimator was fitted.
 
-    Parameters
-    ----------
-    given : Parameters
-
-    Returns
-    -------
-    bool
+    It is stored with the fitted estimator and saved with it: what is asked of the
+    estimator later reads this, and never the parameters.
     """
-    return is_word(given.bandwidth, "auto") or is_word(given.bandwidth, "learned")
+
+    bandwidth: str  # "cv", "auto", "learned", or "given" for widths of the user's
+    coefficients: str = "shared"
+    basis: str = "derivative"
+    penalty: str | Penalty = "ridge"
+    positive: bool = False
+    loss: str = "squared"
+    similarity: str | Floats = "ones"  # (d, d)
+
+    @property
+    def standardizes(self) -> bool:
+        """Whether features are standardised: their units must not matter then."""
+        return self.bandwidth in ("auto", "learned")
+
+    def choice(self) -> Choice:
+        """Turn the words into functions, or say which words go together."""
+        return make_choice(
+            self.coefficients,
+            self.basis,
+            self.penalty,
+            self.positive,
+            self.loss,
+            self.similarity,
+        )
 
 
-def read_choice(given: Parameters, d: int) -> Choice:
-    """Validate the words and what they stand for together.
+def name_widths(bandwidth: str | ArrayLike) -> str:
+    """The word that ``bandwidth`` is; "given" where it is numbers."""
+    return next((word for word in WIDTH_WORDS if is_word(bandwidth, word)), "given")
+
+
+def read_settings(given: Parameters, d: int) -> GradientSettings:
+    """Validate the parameters that say what the model is.
 
     Parameters
     ----------
@@ -123,7 +152,7 @@ def read_choice(given: Parameters, d: int) -> Choice:
 
     Returns
     -------
-    Choice
+    GradientSettings
     """
     check_choice("coefficients", given.coefficients, COEFFICIENTS)
     check_choice("basis", given.basis, BASES)
@@ -137,8 +166,9 @@ def read_choice(given: Parameters, d: int) -> Choice:
     if isinstance(similarity, str):
         check_choice("similarity", similarity, SIMILARITIES)
     else:
-        similarity = check_similarity(similarity, d)
-    return make_choice(
+        similarity = check_similarity(similarity, d).copy()
+    return GradientSettings(
+        name_widths(given.bandwidth),
         given.coefficients,
         given.basis,
         given.penalty,
@@ -148,7 +178,9 @@ def read_choice(given: Parameters, d: int) -> Choice:
     )
 
 
-def read_grid(given: Parameters, d: int, choice: Choice) -> Grid:
+def read_grid(
+    given: Parameters, d: int, settings: GradientSettings, choice: Choice
+) -> Grid:
     """Candidate widths and penalties as arrays.
 
     Parameters
@@ -156,7 +188,9 @@ def read_grid(given: Parameters, d: int, choice: Choice) -> Grid:
     given : Parameters
     d : int
         Features.
+    settings : GradientSettings
     choice : Choice
+        Its words as functions.
 
     Returns
     -------
@@ -165,12 +199,12 @@ def read_grid(given: Parameters, d: int, choice: Choice) -> Grid:
     lams = None
     if not is_word(given.alpha, "cv"):
         lams = check_alphas(given.alpha)
-        if standardizes(given):
+        if settings.standardizes:
             raise ValueError(
                 f"bandwidth={given.bandwidth!r} chooses the penalty as well: leave "
                 'alpha="cv", or set bandwidth="cv" or widths of your own.'
             )
-    if is_word(given.bandwidth, "learned") and not choice.is_plain():
+    if settings.bandwidth == "learned" and not choice.is_plain():
         raise ValueError(
             'bandwidth="learned" needs coefficients="shared" with penalty="ridge", '
             'positive=False and loss="squared": every other choice takes '
@@ -180,21 +214,20 @@ def read_grid(given: Parameters, d: int, choice: Choice) -> Grid:
         gammas = GAMMAS if is_word(given.gamma, "cv") else check_gammas(given.gamma)
         alphas = ALPHAS[::2] if lams is None else lams
         lams = np.array([(lam, gamma) for lam in alphas for gamma in gammas])
-    if standardizes(given) or is_word(given.bandwidth, "cv"):
-        return Grid(None, lams)
-    return Grid(check_widths(given.bandwidth, d), lams)
+    if settings.bandwidth == "given":
+        return Grid(check_widths(given.bandwidth, d), lams)
+    return Grid(None, lams)
 
 
-def count_centers(given: Parameters, most: int, stacklevel: int) -> int:
-    """Resolve ``n_centers``.
+def count_centers(given: Parameters, settings: GradientSettings, most: int) -> int:
+    """Number of centres that ``n_centers`` asks for, as far as the rows allow.
 
     Parameters
     ----------
     given : Parameters
+    settings : GradientSettings
     most : int
-        What leaves rows to judge the candidates.
-    stacklevel : int
-        As for :func:`warnings.warn`, seen from the caller.
+        What leaves rows to validate the candidates on.
 
     Returns
     -------
@@ -202,15 +235,16 @@ def count_centers(given: Parameters, most: int, stacklevel: int) -> int:
     """
     most = max(1, most)
     if is_word(given.n_centers, "auto"):
-        enough = AUTO_CENTERS_LEARNED if standardizes(given) else AUTO_CENTERS
+        enough = AUTO_CENTERS_LEARNED if settings.standardizes else AUTO_CENTERS
         return min(enough, most)
     wanted = check_integer("n_centers", given.n_centers, least=1)
     if wanted > most:
-        warnings.warn(
+        warn_user(
             f"n_centers={wanted} is more than the distinct rows allow: {most} are "
             "used. While widths and penalties are being chosen, at least half of "
-            "the distinct rows are kept to judge them.",
-            UserWarning,
-            stacklevel=stacklevel + 1,
+            "the distinct rows are kept to judge them."
         )
     return min(wanted, most)
+
+
+GradientSettings.__module__ = "modeseek.gradient"  # model files name it so

@@ -103,7 +103,7 @@ class ValidationDisplay(Display):
         finite = np.isfinite(widths).all(axis=0)
         shared: dict[str, Any] = {
             "bandwidth": np.exp(np.log(widths[:, finite]).mean(axis=1)),
-            "default_widths": isinstance(fitted.bandwidth, str),
+            "default_widths": fitted.settings_.bandwidth != "given",
         }
         chosen = np.isclose(widths, fitted.bandwidth_, rtol=1e-9).all(axis=1)
         winner = (int(chosen.argmax()),) if chosen.any() else None

@@ -13,13 +13,13 @@ density, the higher the narrower the kernels.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from modeseek.errors import warn_user
 from modeseek.rows.arrays import Floats
 
 #: A feature is rounded if its values are shared by so many distinct rows on average.
@@ -106,9 +106,7 @@ class Rounding(NamedTuple):
         )
 
 
-def warn_of_rounding(
-    rounding: Rounding, names: Sequence[str] | None, stacklevel: int
-) -> None:
+def warn_of_rounding(rounding: Rounding, names: Sequence[str] | None) -> None:
     """Warn once of the features that are rounded, if any is.
 
     Parameters
@@ -117,12 +115,10 @@ def warn_of_rounding(
         How features are rounded.
     names : sequence of str, optional
         Names of the features.
-    stacklevel : int
-        As for :func:`warnings.warn`, seen from the caller.
     """
     text = rounding.describe(names)
     if text:
-        warnings.warn(text, RoundingWarning, stacklevel=stacklevel + 1)
+        warn_user(text, RoundingWarning)
 
 
 def _typical_size(x: NDArray[np.floating]) -> float:

@@ -1,0 +1,111 @@
+"""Before a fit: centres and folds are drawn, and the frame is found."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from modeseek.gradient.extensions.choices import Choice
+from modeseek.gradient.moments import Problem
+from modeseek.gradient.settings import (
+    AUTO_CENTERS,
+    GradientSettings,
+    Grid,
+    Parameters,
+    count_centers,
+    read_grid,
+    read_settings,
+)
+from modeseek.rows.arrays import Floats, Integers
+from modeseek.rows.coordinates import Frame, frame_from_centers, typical_distance
+from modeseek.rows.ranking import draw_centers, generator, make_folds
+from modeseek.rows.source import FramedRows
+from modeseek.rows.subsample import Overview
+from modeseek.rows.validation import (
+    check_folds,
+    check_range,
+    check_widths_match,
+    check_within_reach,
+)
+
+
+class Prepared(NamedTuple):
+    """A problem to solve, the candidates for it, and the frame that it is posed in."""
+
+    problem: Problem
+    frame: Frame
+    typical: Floats  # (d,) typical distance between rows; infinite for constant ones
+    settings: GradientSettings
+    choice: Choice
+    grid: Grid  # widths in the frame
+    rng: np.random.Generator
+
+
+def prepare(
+    given: Parameters, overview: Overview, most_centers: int | None = None
+) -> Prepared:
+    """Read the parameters, draw centres and folds, and find the frame.
+
+    Parameters
+    ----------
+    given : Parameters
+    overview : Overview
+        Summary and subsample of the rows.
+    most_centers : int, optional
+        Centres to draw at most, whatever the parameters say.
+
+    Returns
+    -------
+    Prepared
+    """
+    source, summary, sample, rounding = overview
+    d = sample.X.shape[1]
+    settings = read_settings(given, d)
+    choice = settings.choice()
+    grid = read_grid(given, d, settings, choice)
+    rng = generator(given.random_state)
+
+    n_distinct = len(sample.ranking.first)
+    most = n_distinct // 2 if grid.has_choice else n_distinct
+    n_centers = count_centers(given, settings, most)
+    n_centers = min(n_centers, most_centers or n_centers)
+    drawn = draw_centers(sample.ranking, n_centers, rng)
+    # A single centre has no distance to another: rows stand in for centres.
+    pilot = drawn
+    if n_centers == 1:
+        pilot = draw_centers(sample.ranking, min(AUTO_CENTERS, n_distinct), rng)
+    frame = _choose_frame(overview, pilot, settings)
+    pilot_rows = frame.enter(sample.X[pilot])
+    if grid.widths is not None:
+        widths = np.where(summary.constant, np.inf, grid.widths / frame.unit)
+        check_widths_match(widths, pilot_rows)
+        grid = grid._replace(widths=widths)
+    problem = Problem(
+        enter=lambda part: frame.enter(sample.X[part]),
+        n_rows=len(sample.X),
+        centers=frame.enter(sample.X[drawn]),
+        base=np.zeros(d),
+        shared=choice.shared,
+        common=choice.common,
+        weight=sample.weight,
+        n_jobs=given.n_jobs,
+        everything=None if len(sample.row) else FramedRows(source, frame),
+        steps=rounding.step / frame.unit,
+    )
+    if grid.has_choice:
+        folds = check_folds(given.cv, source.n_rows or 0)
+        fold, n_folds = make_folds(sample, drawn, folds, rng)
+        problem = problem._replace(fold=fold, n_folds=n_folds)
+    typical = np.where(summary.constant, np.inf, typical_distance(pilot_rows))
+    return Prepared(problem, frame, typical, settings, choice, grid, rng)
+
+
+def _choose_frame(overview: Overview, pilot: Integers, settings: GradientSettings) -> Frame:
+    """Frame of the pilot rows, or of standardised features; refuse rows beyond it."""
+    summary, sample = overview.summary, overview.sample
+    frame = frame_from_centers(sample.X[pilot].astype(np.float64))
+    if len(sample.row):  # the subsample is all rows, and a refusal can name the row
+        check_within_reach(frame, sample.X, sample.row)
+    check_range(frame, summary.low, summary.high)
+    return summary.frame() if settings.standardizes else frame

@@ -1,0 +1,60 @@
+"""Which features matter: those along which the gradient is not a Gaussian's."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from modeseek.field.fields import Field, gradient
+from modeseek.rows.arrays import Floats
+from modeseek.rows.blocks import map_rows
+from modeseek.rows.coordinates import Frame
+from modeseek.rows.ranking import Sample, draw_centers
+from modeseek.rows.summary import Summary
+
+#: Rows on which the relevance of features is measured.
+RELEVANCE_ROWS = 2000
+
+
+def measure_relevance(
+    field: Field,
+    frame: Frame,
+    sample: Sample,
+    summary: Summary,
+    rng: np.random.Generator,
+    n_jobs: int | None,
+) -> Floats:
+    """Share of each feature in what is not Gaussian about the gradient.
+
+    Parameters
+    ----------
+    field : Field
+        The fitted gradient.
+    frame : Frame
+        Its coordinates.
+    sample : Sample
+        Rows among which those to measure on are drawn.
+    summary : Summary
+        Means and variances of the features.
+    rng : numpy.random.Generator
+    n_jobs : int or None
+
+    Returns
+    -------
+    ndarray of shape (d,)
+        Zero for constant features; sums to 1.
+    """
+    n_drawn = min(RELEVANCE_ROWS, len(sample.ranking.first))
+    drawn = draw_centers(sample.ranking, n_drawn, rng)
+    spread = summary.frame()
+    U = spread.enter(sample.X[drawn])
+    g = map_rows(
+        lambda Z: gradient(field, field.evaluate(Z)),
+        frame.enter(sample.X[drawn]),
+        len(field.centers),
+        n_jobs,
+    )
+    excess = np.square(g * (spread.unit / frame.unit) + U).mean(axis=0)
+    excess[summary.constant] = 0.0
+    total = excess.sum()
+    even = (~summary.constant).astype(np.float64)
+    return np.asarray(excess / total if total > 0 else even / even.sum())
