@@ -505,15 +505,20 @@ LogDensityGradient.__module__ = "modeseek.gradient"  # model files name it so
 
 
 def fit_to_subsample(estimator: LogDensityGradient, overview: Overview) -> None:
-    """Fit an estimator to rows of which a summary and a subsample are overview.
+    """Fit an estimator to rows that were looked over already.
 
     Parameters
     ----------
     estimator : LogDensityGradient
     overview : Overview
+        Summary and subsample of the rows.
     """
     prepared = prepare(estimator, overview)
-    problem, typical, ranking = prepared.problem, prepared.typical, overview.sample.ranking
+    problem, typical, ranking = (
+        prepared.problem,
+        prepared.typical,
+        overview.sample.ranking,
+    )
     choice, bandwidth = prepared.choice, prepared.settings.bandwidth
     if bandwidth == "auto" and choice.is_plain():
         model = fit_auto(problem, ALPHAS, typical, ranking)

@@ -101,7 +101,9 @@ def prepare(
     return Prepared(problem, frame, typical, settings, choice, grid, rng)
 
 
-def _choose_frame(overview: Overview, pilot: Integers, settings: GradientSettings) -> Frame:
+def _choose_frame(
+    overview: Overview, pilot: Integers, settings: GradientSettings
+) -> Frame:
     """Frame of the pilot rows, or of standardised features; refuse rows beyond it."""
     summary, sample = overview.summary, overview.sample
     frame = frame_from_centers(sample.X[pilot].astype(np.float64))
