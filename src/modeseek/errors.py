@@ -33,8 +33,8 @@ def say(text: str) -> None:
 
 
 @contextmanager
-def needing(extra: str) -> Iterator[None]:
-    """Say which extra of the package is missing where an import fails."""
+def requiring(extra: str) -> Iterator[None]:
+    """Say which extra of the package to install where an import fails."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -22,7 +22,7 @@ _unfinished: set[Path] = set()
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], *, force: bool = True) -> Iterator[Path]:
-    """Give a file to write beside its place; put it there when all went well.
+    """Give a file to write that takes the place of ``path`` when all went well.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def replacing(path: str | os.PathLike[str], *, force: bool = True) -> Iterator[P
 
 
 def refuse_existing(path: Path, force: bool) -> None:
-    """Refuse what cannot be written, or must not: best before any work is done."""
+    """Refuse a path that cannot or must not be written, before any work is done."""
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "is a folder", str(path))
     if path.exists() and not force and not is_stream(path):
@@ -95,12 +95,12 @@ def is_stream(path: Path) -> bool:
 
 @contextmanager
 def spooled(stream: BinaryIO) -> Iterator[Path]:
-    """Give a file that holds what a stream has to say, for as long as the block runs.
+    """Copy a stream to a temporary file, which can be read more than once.
 
     Parameters
     ----------
     stream : binary file
-        Standard input or a pipe, which cannot be read twice.
+        Standard input or a pipe.
 
     Yields
     ------
@@ -114,12 +114,12 @@ def spooled(stream: BinaryIO) -> Iterator[Path]:
 
 @contextmanager
 def draining(stream: BinaryIO) -> Iterator[Path]:
-    """Give a file to write that is copied to a stream when all went well.
+    """Give a temporary file to write, which is copied to a stream in the end.
 
     Parameters
     ----------
     stream : binary file
-        Standard output or a pipe, in which nobody can seek.
+        Standard output or a pipe. It gets nothing if the block raises.
 
     Yields
     ------
@@ -168,7 +168,7 @@ def _temporary() -> Iterator[Path]:
 
 
 def remove_unfinished() -> None:
-    """Remove what has been begun: for a process that ends without unwinding."""
+    """Remove files that are not complete: for a process that ends at once."""
     for unfinished in list(_unfinished):
         with suppress(OSError):
             unfinished.unlink(missing_ok=True)

@@ -38,7 +38,7 @@ from modeseek.cli.options import (
     check_finite,
     grouped,
 )
-from modeseek.errors import DataError, UsageError, needing, say
+from modeseek.errors import DataError, UsageError, requiring, say
 from modeseek.files import (
     beside_file,
     ending,
@@ -119,7 +119,7 @@ def cluster(
 
     cat wine.csv | modeseek cluster - > labelled.csv
     """
-    with needing("cli"):
+    with requiring("cli"):
         from modeseek import persist
         from modeseek.cli import tasks
     with tasks.opened(file, reading) as table, ExitStack() as stack:
@@ -153,7 +153,7 @@ def predict(
 
     cat new.csv | modeseek predict wine.skops - > labelled.csv
     """
-    with needing("cli"):
+    with requiring("cli"):
         from modeseek.cli import tasks
     saved = tasks.load(model, reading.jobs)
     with tasks.opened(file, reading) as table:
@@ -177,13 +177,13 @@ def tree(file: TableOrModel, fitting: FitOptions, reading: ReadOptions) -> None:
 
     modeseek tree wine.skops --n-clusters 2
     """
-    with needing("cli"):
+    with requiring("cli"):
         from modeseek import persist
         from modeseek.cli import console, tasks
     if file != "-" and persist.is_model(file):
         saved = tasks.load(Path(file), reading.jobs)
         fitted, recipe = saved.model, tasks.saved_recipe(saved)
-        tasks.set_level(file, fitted, fitting)
+        tasks.recut(file, fitted, fitting)
     else:
         with tasks.opened(file, reading) as table:
             fitted, fitted_rows = tasks.fit_table(table, reading, fitting)
@@ -211,13 +211,13 @@ def report(
 
     modeseek report cells.fcs --model cells.skops --output cells.html
     """
-    with needing("cli"):
+    with requiring("cli"):
         import numpy as np
 
         from modeseek.cli import tasks
         from modeseek.cli.console import progress
         from modeseek.plot.drawing import without_names
-    with needing("report"):
+    with requiring("report"):
         from modeseek.report.page import write_report
     path = Path(output or beside_file(file, ".html"))
     refuse_existing(path, force)
@@ -229,7 +229,7 @@ def report(
         else:
             saved = tasks.load(model, reading.jobs)
             fitted, recipe = saved.model, tasks.saved_recipe(saved)
-            tasks.set_level(str(model), fitted, fitting)
+            tasks.recut(str(model), fitted, fitting)
             rows = tasks.find_rows(table, recipe, reading, fitting, in_memory=True)
             modes = None
         tasks.tell_missing(rows, reading)
@@ -241,7 +241,7 @@ def report(
                 modes=modes,
                 feature_names=rows.recipe.labels(),
                 title=name,
-                settings={"file": name, "rows": rows.n_rows, "seed": fitting.seed},
+                settings={"file": name, "rows": rows.n_rows, **fitting.settings()},
                 random_state=fitting.seed,
             )
     if not reading.quiet:
@@ -269,9 +269,9 @@ def segment(
 
     modeseek segment photo.jpg --output segments.npy
     """
-    with needing("cli"):
+    with requiring("cli"):
         from modeseek.cli import console
-    with needing("image"):
+    with requiring("image"):
         from modeseek import image
         from modeseek.image import files as image_files
     check_finite("--prominence", prominence)
@@ -314,9 +314,9 @@ def smooth(
 
     modeseek smooth photo.jpg --prominence 0.3 --output flat.png
     """
-    with needing("cli"):
+    with requiring("cli"):
         from modeseek.cli import console
-    with needing("image"):
+    with requiring("image"):
         from modeseek import image
         from modeseek.image import files as image_files
     check_finite("--prominence", prominence)

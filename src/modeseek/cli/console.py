@@ -1,4 +1,4 @@
-"""What people see in a terminal: progress, tables of clusters, trees."""
+"""What is printed in a terminal: progress, tables of clusters, trees."""
 
 from __future__ import annotations
 
@@ -104,6 +104,13 @@ def number(value: float) -> str:
     return f"{value:.4g}"
 
 
+def _new_table(*titles: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in titles:
+        table.add_column(title, justify="right")
+    return table
+
+
 def cluster_table(
     model: ModeClustering, sizes: Integers, columns: Sequence[str], centers: Floats
 ) -> Table:
@@ -112,20 +119,19 @@ def cluster_table(
     Parameters
     ----------
     model : ModeClustering
+        Fitted.
     sizes : ndarray of shape (n_clusters,)
-        Rows of each cluster.
+        Number of rows of each cluster.
     columns : sequence of str
         Names of the features.
     centers : ndarray of shape (n_clusters, n_features)
-        Modes, as they shall be shown.
+        Highest mode of each cluster, as it is shown: in the units of the table.
 
     Returns
     -------
     rich.table.Table
     """
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("cluster", "rows", "share", "prominence"):
-        table.add_column(title, justify="right")
+    table = _new_table("cluster", "rows", "share", "prominence")
     shown = list(columns[:SHOWN_FEATURES])
     for column in shown:
         name = one_line(column)
@@ -148,15 +154,15 @@ def segment_table(segments: Integers, colors: Floats) -> Table:
     Parameters
     ----------
     segments : ndarray of shape (h, w)
+        Number of the segment of each pixel, 0 for the largest.
     colors : ndarray of shape (n_segments, n_channels)
+        Mean colour of each segment.
 
     Returns
     -------
     rich.table.Table
     """
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("segment", "pixels", "share", "mean colour"):
-        table.add_column(title, justify="right")
+    table = _new_table("segment", "pixels", "share", "mean colour")
     sizes = np.bincount(segments.ravel())
     for k, size in enumerate(sizes[:SHOWN_SEGMENTS]):
         color = " ".join(number(value) for value in colors[k])
@@ -169,17 +175,17 @@ def segment_table(segments: Integers, colors: Floats) -> Table:
 
 
 def _prominences(model: ModeClustering) -> list[str]:
-    """Prominence of each cluster with its standard error, for people."""
+    """Prominence of each cluster with its standard error, as text."""
     tree = model.merge_tree_
-    words = []
+    texts = []
     for top in model.cluster_modes_:
         merge = np.flatnonzero(tree.child == top)
         if len(merge):
             i = merge[0]
-            words.append(f"{tree.prominence[i]:.2f} ± {tree.std_error[i]:.2f}")
+            texts.append(f"{tree.prominence[i]:.2f} ± {tree.std_error[i]:.2f}")
         else:
-            words.append("highest")
-    return words
+            texts.append("highest")
+    return texts
 
 
 def merge_tree(model: ModeClustering, columns: Sequence[str], modes: Floats) -> Tree:
@@ -188,10 +194,11 @@ def merge_tree(model: ModeClustering, columns: Sequence[str], modes: Floats) -> 
     Parameters
     ----------
     model : ModeClustering
+        Fitted.
     columns : sequence of str
         Names of the features.
     modes : ndarray of shape (n_modes, n_features)
-        As they shall be shown.
+        Modes, as they are shown: in the units of the table.
 
     Returns
     -------

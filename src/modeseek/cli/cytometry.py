@@ -1,6 +1,6 @@
 """Cytometry files (FCS): events, compensation, and the usual arcsinh transform.
 
-Detectors count on a scale of decades. ``arcsinh(x / cofactor)`` is linear near zero and
+Signals span decades. ``arcsinh(x / cofactor)`` is linear near zero and
 logarithmic far from it; 5 is the usual cofactor of mass cytometry and 150 that of
 fluorescence. Scatter stays linear; the clock is no property of a cell.
 """
@@ -33,9 +33,7 @@ LAYOUT = re.compile(r"timestep$|nextdata$|datatype$|p\d+[beg]$")
 class Cytometry(NamedTuple):
     """Events of a file, linear and uncompensated, and what it says of its channels."""
 
-    names: tuple[
-        str, ...
-    ]  # the marker of a channel, or its detector where none is said
+    names: tuple[str, ...]  # markers of the channels, or else their detectors
     detectors: tuple[str, ...]
     events: Floats  # (n, d)
     text: dict[str, str]  # all keywords

@@ -307,6 +307,12 @@ class FitOptions(NamedTuple):
         check_finite("--prominence", self.prominence)
         check_finite("--cofactor", self.cofactor)
 
+    def settings(self) -> dict[str, Any]:
+        """What a report tells of them: the seed, and where the tree was cut."""
+        told = {"seed": self.seed, "cut at prominence": self.prominence}
+        told["cut to clusters"] = self.n_clusters
+        return {name: value for name, value in told.items() if value is not None}
+
 
 class WriteOptions(NamedTuple):
     """Where labelled rows go."""

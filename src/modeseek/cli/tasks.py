@@ -199,7 +199,7 @@ def fit_table(
         raise
     except ValueError as error:
         raise DataError(f"{table.name}: {error}") from error
-    set_level(table.name, model, fitting)
+    recut(table.name, model, fitting)
     return model, rows
 
 
@@ -220,7 +220,7 @@ def _reader(rows: TableRows, stage: Callable[[str, float], None]) -> Any:
     return chunks
 
 
-def set_level(name: str, model: ModeClustering, fitting: FitOptions) -> None:
+def recut(name: str, model: ModeClustering, fitting: FitOptions) -> None:
     """Cut the tree where the options say; every level is in the fitted model."""
     try:
         if fitting.n_clusters is not None or fitting.prominence is not None:

@@ -10,7 +10,11 @@ import numpy as np
 from modeseek.cluster.mode_clustering import ModeClustering
 from modeseek.plot.canvas import STAR, Axes, add_legend, mark, scatter
 from modeseek.plot.drawing import principal_axes, without_names
-from modeseek.plot.labelled_rows import LabelledRowsDisplay, check_two_features
+from modeseek.plot.labelled_rows import (
+    LabelledRows,
+    LabelledRowsDisplay,
+    check_two_features,
+)
 from modeseek.rows.arrays import Floats, Integers
 
 
@@ -54,14 +58,8 @@ class AscentDisplay(LabelledRowsDisplay):
         self.names = names
 
     @classmethod
-    def _of_rows(
-        cls,
-        model: ModeClustering,
-        rows: Floats,
-        labels: Integers,
-        features: Sequence[int] | None,
-        names: list[str],
-    ) -> Self:
+    def _compute(cls, model: ModeClustering, selected: LabelledRows) -> Self:
+        rows, labels, features, names = selected
         d = rows.shape[1]
         paths, modes = without_names(model).paths(rows), model.cluster_centers_
         axes = principal_axes(rows, 2) if features is None and d > 2 else None

@@ -10,7 +10,11 @@ import numpy as np
 from modeseek.cluster.mode_clustering import ModeClustering
 from modeseek.plot.canvas import MOST_LISTED, Axes, mark, scatter
 from modeseek.plot.drawing import telling_features
-from modeseek.plot.labelled_rows import LabelledRowsDisplay, is_feature
+from modeseek.plot.labelled_rows import (
+    LabelledRows,
+    LabelledRowsDisplay,
+    is_feature,
+)
 from modeseek.rows.arrays import Floats, Integers
 
 #: Features that are shown unless told, and letters of a name beside them.
@@ -63,14 +67,8 @@ class ClusterPairsDisplay(LabelledRowsDisplay):
         self.names = names
 
     @classmethod
-    def _of_rows(
-        cls,
-        model: ModeClustering,
-        rows: Floats,
-        labels: Integers,
-        features: Sequence[int] | None,
-        names: list[str],
-    ) -> Self:
+    def _compute(cls, model: ModeClustering, selected: LabelledRows) -> Self:
+        rows, labels, features, names = selected
         d = rows.shape[1]
         if features is None:
             features = _most_telling(rows, labels)

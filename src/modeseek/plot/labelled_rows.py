@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +21,15 @@ from modeseek.rows.validation import check_integer, check_rows
 
 #: Samples of every cluster that are drawn, if it has so many.
 LEAST_OF_CLUSTER = 10
+
+
+class LabelledRows(NamedTuple):
+    """Samples to draw, and what to show of them."""
+
+    rows: Floats  # (m, d)
+    labels: Integers  # (m,)
+    features: Sequence[int] | None  # as users give them
+    names: list[str]  # (d,)
 
 
 class LabelledRowsDisplay(Display):
@@ -46,7 +55,7 @@ class LabelledRowsDisplay(Display):
         Parameters
         ----------
         estimator : ModeClustering
-            Fitted.
+            Fitted model, which predicts the clusters.
         X : array-like of shape (n_samples, n_features)
             Samples: those of the fit, or others.
         features : sequence of int, optional
@@ -75,19 +84,12 @@ class LabelledRowsDisplay(Display):
         labels = estimator.predict(X)
         rng = generator(random_state)
         shown = sample_each_group(labels, max_rows, rng, least=LEAST_OF_CLUSTER)
-        display = cls._of_rows(estimator, rows[shown], labels[shown], features, names)
-        return display.plot(ax=ax)
+        selected = LabelledRows(rows[shown], labels[shown], features, names)
+        return cls._compute(estimator, selected).plot(ax=ax)
 
     @classmethod
-    def _of_rows(
-        cls,
-        model: ModeClustering,
-        rows: Floats,
-        labels: Integers,
-        features: Sequence[int] | None,
-        names: list[str],
-    ) -> Self:
-        """Compute what is drawn of some rows, of shape (m, d)."""
+    def _compute(cls, model: ModeClustering, selected: LabelledRows) -> Self:
+        """Compute what is drawn."""
         raise NotImplementedError
 
 

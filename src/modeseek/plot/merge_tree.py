@@ -76,7 +76,7 @@ class MergeTreeDisplay(Display):
         Parameters
         ----------
         estimator : ModeClustering
-            Fitted.
+            Fitted model, whose tree is drawn.
         cut : float, optional
             Prominence of the cut; by default the clusters as fitted.
         ax : matplotlib Axes, optional

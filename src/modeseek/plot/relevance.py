@@ -57,14 +57,14 @@ class FeatureRelevanceDisplay(Display):
         max_features: int = 20,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw the relevances of a fitted estimator.
+        """Draw the relevance of the features to a fitted estimator.
 
         Parameters
         ----------
         estimator : LogDensityGradient or ModeClustering
             Fitted, with ``feature_relevance_``.
         feature_names : sequence of str, optional
-            By default those that the estimator was fitted with.
+            Names of the bars; those that the estimator was fitted with if not given.
         max_features : int, default=20
             Bars drawn; the rest is summed up in one.
         ax : matplotlib Axes, optional
