@@ -213,14 +213,7 @@ def nearest_nodes(
 def nearest_modes(graph: RowGraph, Z: Floats, n_jobs: int | None = None) -> Integers:
     """Mode of the nearest node of every row.
 
-    Parameters
-    ----------
-    graph : RowGraph
-        Built from other rows, or these.
-    Z : ndarray of shape (n, d)
-        Rows, in the frame of the graph.
-    n_jobs : int or None
-        Threads, see :func:`modeseek.rows.blocks.count_workers`.
+    Parameters are those of :func:`nearest_nodes`.
 
     Returns
     -------
@@ -240,14 +233,7 @@ def nearest_modes(graph: RowGraph, Z: Floats, n_jobs: int | None = None) -> Inte
 def row_heights(graph: RowGraph, Z: Floats, n_jobs: int | None = None) -> Floats:
     """Log-density at rows, by their distances to nodes; at a node, the node's own.
 
-    Parameters
-    ----------
-    graph : RowGraph
-        Built from other rows, or these.
-    Z : ndarray of shape (n, d)
-        Rows, in the frame of the graph.
-    n_jobs : int or None
-        Threads, see :func:`modeseek.rows.blocks.count_workers`.
+    Parameters are those of :func:`nearest_nodes`.
 
     Returns
     -------
@@ -276,16 +262,12 @@ def row_memberships(
 
     Parameters
     ----------
-    graph : RowGraph
-        Built from other rows, or these.
-    Z : ndarray of shape (n, d)
-        Rows, in the frame of the graph.
+    graph, Z, n_jobs
+        As for :func:`nearest_nodes`.
     node_labels : ndarray of shape (m,)
         Cluster of each node.
     barrier : ndarray of shape (k, n_clusters)
         Height of each mode above the saddle on the way to each cluster.
-    n_jobs : int or None
-        Threads, see :func:`modeseek.rows.blocks.count_workers`.
 
     Returns
     -------
@@ -308,14 +290,7 @@ def row_memberships(
 def row_paths(graph: RowGraph, Z: Floats, n_jobs: int | None = None) -> list[Floats]:
     """Where rows are after every step: the nearest node, then its way up.
 
-    Parameters
-    ----------
-    graph : RowGraph
-        Built from other rows, or these.
-    Z : ndarray of shape (n, d)
-        Rows, in the frame of the graph.
-    n_jobs : int or None
-        Threads, see :func:`modeseek.rows.blocks.count_workers`.
+    Parameters are those of :func:`nearest_nodes`.
 
     Returns
     -------
@@ -331,17 +306,7 @@ def row_paths(graph: RowGraph, Z: Floats, n_jobs: int | None = None) -> list[Flo
 
 
 def steps_up(graph: RowGraph) -> int:
-    """Most steps from a node to its mode.
-
-    Parameters
-    ----------
-    graph : RowGraph
-        Of any rows.
-
-    Returns
-    -------
-    int
-    """
+    """Most steps from a node of the graph to its mode."""
     here, steps = graph.uphill, 0
     while not np.array_equal(graph.uphill[here], here):
         here, steps = graph.uphill[here], steps + 1

@@ -1,4 +1,4 @@
-"""Work over blocks of rows: the only file that knows threads and containers.
+"""Work over blocks of rows: the only file that knows threads.
 
 Rows are cut into blocks whose bounds depend on the number of rows alone, the
 blocks run on a pool of threads (NumPy releases the interpreter lock), and their
@@ -70,23 +70,24 @@ def chunk_slices(n_rows: int, n_columns: int) -> list[slice]:
     return row_slices(n_rows, max(64, CHUNK_ELEMENTS // max(1, n_columns)))
 
 
-def in_chunks(ask: Callable[[A], A], rows: A, n_columns: int) -> A:
-    """Ask a function about rows, a few at a time, and stack its answers.
+def in_chunks(function: Callable[[A], A], rows: A, n_columns: int) -> A:
+    """Apply a function to rows, a few at a time, and stack the results.
 
     Parameters
     ----------
-    ask : callable
+    function : callable
         Takes rows; gives an array with as many.
     rows : ndarray of shape (n, ...)
+        What it is applied to.
     n_columns : int
-        Columns of the largest work array of ``ask``.
+        Columns of the largest work array of the function.
 
     Returns
     -------
     ndarray of shape (n, ...)
     """
     slices = chunk_slices(len(rows), n_columns) or [slice(0, 0)]
-    return np.concatenate([ask(rows[chunk]) for chunk in slices])
+    return np.concatenate([function(rows[chunk]) for chunk in slices])
 
 
 def map_blocks(
@@ -130,26 +131,13 @@ def map_blocks(
                 yield result
 
 
-def map_rows(ask: Callable[[A], A], rows: A, n_columns: int, n_jobs: int | None) -> A:
-    """Ask a function about rows in chunks of cache size, on the pool of threads.
-
-    Parameters
-    ----------
-    ask : callable
-        Takes rows; gives an array with as many.
-    rows : ndarray of shape (n, ...)
-    n_columns : int
-        Columns of the largest work array of ``ask``.
-    n_jobs : int or None
-        Threads, see :func:`count_workers`.
-
-    Returns
-    -------
-    ndarray of shape (n, ...)
-    """
+def map_rows(
+    function: Callable[[A], A], rows: A, n_columns: int, n_jobs: int | None
+) -> A:
+    """Apply a function to rows as :func:`in_chunks`, on ``n_jobs`` threads."""
 
     def kernel(block: slice) -> A:
-        return in_chunks(ask, rows[block], n_columns)
+        return in_chunks(function, rows[block], n_columns)
 
     return np.concatenate(list(map_blocks(kernel, len(rows), n_jobs=n_jobs)))
 

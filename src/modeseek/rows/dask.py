@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from modeseek.rows.arrays import Floats
 from modeseek.rows.blocks import BLOCK_ROWS, one_thread
 from modeseek.rows.coordinates import Frame
-from modeseek.rows.source import ArrayRows, Block, RowFunction, Source
+from modeseek.rows.source import ArrayRows, Join, Kernel, RowFunction, Source
 
 T = TypeVar("T")
 
@@ -81,13 +81,6 @@ def connect(address: str | None = None, **options: Any) -> Iterator[Any]:
         yield client
 
 
-def session() -> AbstractContextManager[Any]:
-    """Make a place to compute: a cluster of threads, where nothing was chosen."""
-    if get_scheduler() is not None:
-        return nullcontext()
-    return connect(processes=False, n_workers=1, dashboard_address=":0")
-
-
 @dataclass(frozen=True, slots=True)
 class DaskRows(Source):
     """Rows of a Dask array of one chunk of columns."""
@@ -103,27 +96,19 @@ class DaskRows(Source):
         return None if np.isnan(n) else int(n)
 
     def session(self) -> AbstractContextManager[Any]:
-        """See :class:`modeseek.rows.source.Source`."""
-        return session()
+        """Open a cluster of threads, where no scheduler was chosen."""
+        if get_scheduler() is not None:
+            return nullcontext()
+        return connect(processes=False, n_workers=1, dashboard_address=":0")
 
-    def reduce(
-        self,
-        kernel: Callable[[Block], T],
-        join: Callable[[T, T], T],
-        size: int = BLOCK_ROWS,
-    ) -> T:
+    def reduce(self, kernel: Kernel[T], join: Join[T], size: int = BLOCK_ROWS) -> T:
         """See :class:`modeseek.rows.source.Source`."""
         result: T | None = self.tree(kernel, join, size).compute()[0, 0]
         if result is None:
             raise ValueError("X has no rows.")
         return result
 
-    def tree(
-        self,
-        kernel: Callable[[Block], T],
-        join: Callable[[T, T], T],
-        size: int = BLOCK_ROWS,
-    ) -> Any:
+    def tree(self, kernel: Kernel[T], join: Join[T], size: int = BLOCK_ROWS) -> Any:
         """Make the tasks of a reduction; their result is in an array of one element."""
         work = partial(_reduce_chunk, self.check, kernel, join, size)
         pairs: list[Any] = [self.X, "ij"]
@@ -181,12 +166,7 @@ def _box(X: Any, weight: Any = None, *, work: Any) -> NDArray[np.object_]:
 
 
 def _reduce_chunk(
-    check: Check,
-    kernel: Callable[[Block], T],
-    join: Callable[[T, T], T],
-    size: int,
-    X: Any,
-    weight: Any,
+    check: Check, kernel: Kernel[T], join: Join[T], size: int, X: Any, weight: Any
 ) -> T | None:
     if not len(X):
         return None
@@ -194,9 +174,7 @@ def _reduce_chunk(
         return ArrayRows(*check(X, weight)).reduce(kernel, join, size)
 
 
-def _join_all(
-    join: Callable[[T, T], T], boxes: list[NDArray[np.object_]]
-) -> NDArray[np.object_]:
+def _join_all(join: Join[T], boxes: list[NDArray[np.object_]]) -> NDArray[np.object_]:
     box = np.empty((1, 1), dtype=object)
     parts = [part[0, 0] for part in boxes if part[0, 0] is not None]
     box[0, 0] = reduce(join, parts) if parts else None

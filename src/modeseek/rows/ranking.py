@@ -234,18 +234,10 @@ def deal_folds(
     ----------
     ranking : Ranking
         Of the rows that are dealt.
-    centers : ndarray of int
-        Rows drawn as centres; they and their copies only train.
     n_folds : int
         Folds wanted; fewer when fewer rows are left to hold out.
-    rng : numpy.random.Generator
-        Deals the rows.
-
-    Returns
-    -------
-    fold : ndarray of shape (n_samples,)
-        0 to n_folds - 1; n_folds for rows that only train.
-    n_folds : int
+    centers, rng
+        As for :func:`make_folds`, which says what is returned.
     """
     n_distinct = len(ranking.first)
     held_out = np.ones(n_distinct, dtype=bool)
@@ -269,17 +261,11 @@ def keep_folds(
     ----------
     ranking : Ranking
         Of the rows.
-    centers : ndarray of int
-        Rows drawn as centres; they and their copies only train.
     given : ndarray of shape (n_samples,)
         Fold that each row is held out with; -1 for rows that only train.
-
-    Returns
-    -------
-    fold : ndarray of shape (n_samples,)
-        0 to n_folds - 1; n_folds for rows that only train.
-    n_folds : int
-        Folds that have a row left to hold out.
+    centers
+        As for :func:`make_folds`, which says what is returned: of the folds, those
+        that have a row left to hold out.
     """
     trains = np.zeros(len(ranking.first), dtype=bool)
     trains[ranking.rank[centers]] = True

@@ -44,16 +44,16 @@ class Block(NamedTuple):
     weight: Floats | None  # (m,)
 
 
+#: Make something small of a block, and one of two of these.
+Kernel: TypeAlias = Callable[[Block], T]
+Join: TypeAlias = Callable[[T, T], T]
+
+
 class Reducible(ABC):
     """Rows that can be reduced block by block."""
 
     @abstractmethod
-    def reduce(
-        self,
-        kernel: Callable[[Block], T],
-        join: Callable[[T, T], T],
-        size: int = BLOCK_ROWS,
-    ) -> T:
+    def reduce(self, kernel: Kernel[T], join: Join[T], size: int = BLOCK_ROWS) -> T:
         """Join what a kernel makes of each block of rows.
 
         Parameters
@@ -155,12 +155,7 @@ class ArrayRows(Source):
         w = self.weight[rows]
         return Block(X, w) if w.all() else Block(X[w > 0], w[w > 0])
 
-    def reduce(
-        self,
-        kernel: Callable[[Block], T],
-        join: Callable[[T, T], T],
-        size: int = BLOCK_ROWS,
-    ) -> T:
+    def reduce(self, kernel: Kernel[T], join: Join[T], size: int = BLOCK_ROWS) -> T:
         """See :class:`Source`."""
         parts = map_blocks(
             lambda rows: kernel(self._block(rows)),
@@ -187,12 +182,7 @@ class ChunkRows(Source):
     read: Callable[[], Iterator[Block]]  # one chunk at least, and none empty
     n_jobs: int | None = None
 
-    def reduce(
-        self,
-        kernel: Callable[[Block], T],
-        join: Callable[[T, T], T],
-        size: int = BLOCK_ROWS,
-    ) -> T:
+    def reduce(self, kernel: Kernel[T], join: Join[T], size: int = BLOCK_ROWS) -> T:
         """See :class:`Source`."""
         chunks = (ArrayRows(*block, self.n_jobs) for block in self.read())
         return functools.reduce(join, (c.reduce(kernel, join, size) for c in chunks))
@@ -215,32 +205,18 @@ class FramedRows(Reducible):
     source: Source
     frame: Frame
 
-    def reduce(
-        self,
-        kernel: Callable[[Block], T],
-        join: Callable[[T, T], T],
-        size: int = BLOCK_ROWS,
-    ) -> T:
+    def reduce(self, kernel: Kernel[T], join: Join[T], size: int = BLOCK_ROWS) -> T:
         """See :class:`Reducible`."""
         framed = functools.partial(_in_frame, kernel, self.frame)
         return self.source.reduce(framed, join, size)
 
 
-def _in_frame(kernel: Callable[[Block], T], frame: Frame, block: Block) -> T:
+def _in_frame(kernel: Kernel[T], frame: Frame, block: Block) -> T:
     return kernel(Block(frame.enter(block.X), block.weight))
 
 
 def read_all(source: Reducible) -> Block:
-    """All rows of positive weight, in their order; for few of them only.
-
-    Parameters
-    ----------
-    source : Source
-
-    Returns
-    -------
-    Block
-    """
+    """All rows of positive weight, in their order; for few of them only."""
     return source.reduce(_copy, stack, size=1 << 20)
 
 
