@@ -99,10 +99,8 @@ def nearest_labels(cells: Cells, Z: Floats, n_jobs: int | None = None) -> Intege
     ----------
     cells : Cells
         Of labelled nodes.
-    Z : ndarray of shape (n, d)
-        Rows, in the coordinates of the nodes.
-    n_jobs : int or None
-        Threads, see :func:`modeseek.rows.blocks.count_workers`.
+    Z, n_jobs
+        As for :func:`modeseek.graph.row_graph.nearest_nodes`.
 
     Returns
     -------

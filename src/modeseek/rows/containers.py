@@ -1,6 +1,7 @@
-"""What users pass as rows: an array, a file mapped to memory, chunks, Dask.
+"""Makes a source of what users pass as rows: an array, a mapped file, chunks, Dask.
 
-Here, and only here, it is told which of these it is. Chunks are
+A new kind of rows is a subclass of :class:`modeseek.rows.source.Source` that
+:func:`open_rows` makes: nothing else tells kinds apart. Chunks are
 
 - a list or tuple of two-dimensional arrays or data frames,
 - an object that gives them each time it is iterated over, or
@@ -72,6 +73,7 @@ def check_in_memory(X: Any, why: str) -> None:
     Parameters
     ----------
     X : object
+        Rows as users pass them.
     why : str
         What needs them, and what to do instead.
     """
@@ -127,7 +129,9 @@ def open_rows(
     estimator : BaseEstimator
         Told the number and names of the features, or asked for them.
     X, sample_weight : object
+        Rows in any container, and their weights in one that goes with it, or None.
     n_jobs : int or None
+        Threads of a reduction, see :func:`modeseek.rows.blocks.count_workers`.
     reset : bool
         Whether the estimator is being fitted anew.
     again : bool
@@ -230,12 +234,14 @@ def apply_rowwise(
 
 
 def look_up(table: NDArray[Any], index: Any) -> Any:
-    """Entries of a table; on Dask, when they are needed.
+    """Look up entries of a table; lazily on Dask.
 
     Parameters
     ----------
     table : ndarray of shape (k,)
+        What is looked up.
     index : ndarray or dask.array.Array of shape (n,)
+        Which entry for each row.
 
     Returns
     -------

@@ -187,6 +187,7 @@ def as_array(X: Any) -> da.Array:
     Parameters
     ----------
     X : dask.array.Array, dask.dataframe.DataFrame or Series
+        Rows or weights as users pass them.
 
     Returns
     -------
@@ -209,12 +210,14 @@ def example_of(X: Any) -> Any:
 
 
 def align_weights(weight: Any, X: da.Array) -> da.Array:
-    """Weights in the chunks of the rows.
+    """Cut weights into the chunks of the rows.
 
     Parameters
     ----------
     weight : dask.array.Array, Series or array-like of shape (n,)
+        As users pass them.
     X : dask.array.Array of shape (n, d)
+        The rows.
 
     Returns
     -------

@@ -1,7 +1,8 @@
 """Rows wherever they are: in memory, on disk, in chunks, on a cluster.
 
-All that looks at every row is a reduction: a *kernel* makes something small of a block
-of rows, and *join* makes one of two of these. A source of rows knows how to run it.
+What looks at every row is a reduction, where a *kernel* makes something small of a
+block of rows and *join* makes one of two of these, or a function applied row by row.
+A source of rows knows how to run both.
 
     in memory    blocks of a fixed size on the pool of threads, joined in order;
     in chunks    the same for one chunk after the other, so one of them is in memory;

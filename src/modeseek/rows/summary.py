@@ -30,7 +30,7 @@ DEVIATION_BITS, MEAN_BITS = 36, 44
 
 
 class Summary(NamedTuple):
-    """What a pass over all rows of positive weight tells about them."""
+    """Range, mean and variance of all rows of positive weight."""
 
     n_rows: int
     weight: float

@@ -123,7 +123,9 @@ def check_within_reach(
     Parameters
     ----------
     frame : Frame
+        Its unit is a typical distance between rows.
     X : ndarray of shape (n_samples, n_features)
+        Rows to check.
     row : ndarray of shape (n_samples,), optional
         Number of each row in the user's data.
     """
@@ -147,6 +149,7 @@ def check_range(frame: Frame, low: Floats, high: Floats) -> None:
     Parameters
     ----------
     frame : Frame
+        Its unit is a typical distance between rows.
     low, high : ndarray of shape (n_features,)
         Smallest and largest values.
     """
@@ -257,20 +260,22 @@ def check_folds(cv: Any, n_rows: int) -> int | Integers:
     Parameters
     ----------
     cv : int, cross-validation generator or iterable of (train, test)
+        As users give it.
     n_rows : int
+        Number of rows that splits are of.
 
     Returns
     -------
     int or ndarray of shape (n_rows,)
-        Number of folds, or the fold that each row judges (-1: none).
+        Number of folds, or the fold that each row is held out with (-1: none).
     """
     if isinstance(cv, Integral) or not (hasattr(cv, "split") or np.iterable(cv)):
         return check_integer("cv", cv, least=2)
     fold = np.full(n_rows, -1, dtype=np.intp)
     rows = np.arange(n_rows)
     for k, (train, test) in enumerate(check_cv(cv).split(rows)):
-        judged = fold[test] >= 0
-        if judged.any() or not np.array_equal(np.sort(train), np.delete(rows, test)):
+        twice = fold[test] >= 0
+        if twice.any() or not np.array_equal(np.sort(train), np.delete(rows, test)):
             raise ValueError(
                 "Every split of cv must judge rows that no other split judges, and "
                 "train on all the rest: use KFold or a number of folds."
