@@ -11,7 +11,7 @@ from modeseek.field.fields import KernelField, PotentialField, SeparateField
 from modeseek.field.modes import assign_modes, find_modes
 from modeseek.field.saddles import build_tree, profiles
 from modeseek.tree import MergeTree
-from modeseek.tree.merge_tree import Pass, merge_down
+from modeseek.tree.merge_tree import Saddles, merge_down
 
 
 def make_field(centers, theta, widths=1.0, base=0.0):
@@ -350,7 +350,7 @@ def test_a_cut_into_an_impossible_number_says_what_is_possible(many, n_clusters)
 
 def test_a_small_mode_goes_to_its_neighbour_not_to_the_highest_of_the_group():
     # Along a line: 0 (height 10), pass 6, 1 (height 9), pass 5, 2 (height 5.2).
-    passes = Pass(
+    passes = Saddles(
         low=np.array([0, 1]),
         high=np.array([1, 2]),
         height=np.array([6.0, 5.0]),

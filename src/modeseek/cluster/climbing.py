@@ -30,7 +30,7 @@ from modeseek.rows.rounding import Rounding, grain_of
 from modeseek.rows.subsample import Overview
 from modeseek.tree.merge_tree import MergeTree
 
-#: Rows among which passes between modes are sought.
+#: Rows among which saddles between modes are sought.
 TREE_ROWS = 3000
 
 
@@ -101,7 +101,7 @@ def climb_field(
     ascent : Ascent
     overview : Overview
     rng : numpy.random.Generator
-        Draws the rows among which passes are sought.
+        Draws the rows among which saddles are sought.
     blurs : bool
         Whether rows are blurred before they climb.
     n_jobs : int or None

@@ -83,7 +83,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         Most steps of a row along the gradient.
     random_state : int, RandomState instance or None, default=0
         Seed: the draw of centres of the default estimator, and of the rows among
-        which passes between modes are sought, or which are climbed.
+        which saddles between modes are sought, or which are climbed.
     n_jobs : int or None, default=None
         Threads; None and -1 use every core. The result does not depend on it.
     verbose : int, default=0

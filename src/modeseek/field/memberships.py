@@ -27,7 +27,7 @@ def soft_memberships(
     tops : ndarray of shape (k, d)
         Highest mode of each cluster.
     barrier : ndarray of shape (m, k)
-        Descent from the row's own mode to the pass on the way to each cluster.
+        Descent from the row's own mode to the saddle on the way to each cluster.
 
     Returns
     -------

@@ -1,6 +1,6 @@
-r"""Saddles: the passes between the modes of a field.
+r"""Saddles between the modes of a field.
 
-A pass between two modes is the highest point that every path from one to the other
+The saddle between two modes is the highest point that every path from one to the other
 must come down to. Passes are sought on segments between neighbouring rows of
 different basins and between modes, then refined to the saddle they lie beside.
 
@@ -22,10 +22,10 @@ from modeseek.field.fields import Field, curvature, gradient, has_potential, pot
 from modeseek.field.modes import assign_modes
 from modeseek.rows.arrays import Bools, Floats, Integers
 from modeseek.rows.blocks import in_chunks, one_blas_thread
-from modeseek.tree.merge_tree import MergeTree, Pass, best_of_pairs, merge_down
+from modeseek.tree.merge_tree import MergeTree, Saddles, best_of_pairs, merge_down
 from modeseek.tree.pairs import distinct_pairs
 
-#: Neighbours of a row in the graph that passes are sought on.
+#: Neighbours of a row in the graph on which saddles are sought.
 GRAPH_NEIGHBORS = 10
 
 #: Nearest modes of a mode to which straight lines are tried.
@@ -49,7 +49,7 @@ def build_tree(
     Z: Floats,
     mode_of_row: Integers,
 ) -> MergeTree:
-    """Find the passes between modes and merge them from the highest down.
+    """Find the saddles between modes and merge them from the highest down.
 
     Parameters
     ----------
@@ -74,11 +74,11 @@ def build_tree(
         _lowest_points(field, nodes, heights, basin, edges, EDGE_POINTS),
     ]
     columns: list[Any] = [np.concatenate(part) for part in zip(*found, strict=True)]
-    passes = best_of_pairs(Pass(*columns))
+    candidates = best_of_pairs(Saddles(*columns))
     if has_potential(field):
-        passes = _refine(field, modes, _zoom(field, passes))
-    apart = length(modes[passes.low] - modes[passes.high], field)
-    return merge_down(heights[:k], passes, apart)
+        candidates = _refine(field, modes, _zoom(field, candidates))
+    apart = length(modes[candidates.low] - modes[candidates.high], field)
+    return merge_down(heights[:k], candidates, apart)
 
 
 def _graph(
@@ -178,7 +178,7 @@ def _lowest_points(
     basin: Integers,
     edges: Integers,
     n_points: int,
-) -> Pass:
+) -> Saddles:
     """Lowest point of every segment whose ends lie in different basins."""
     edges = edges[basin[edges[:, 0]] != basin[edges[:, 1]]]
     i, j = edges[:, 0], edges[:, 1]
@@ -187,7 +187,7 @@ def _lowest_points(
     lowest = height.argmin(axis=1)
     t = (lowest / (n_points - 1))[:, None]
     pair = np.sort(np.column_stack([basin[i], basin[j]]), axis=1)
-    return Pass(
+    return Saddles(
         pair[:, 0],
         pair[:, 1],
         height[np.arange(len(edges)), lowest],
@@ -196,9 +196,9 @@ def _lowest_points(
     )
 
 
-def _zoom(field: Field, passes: Pass) -> Pass:
+def _zoom(field: Field, candidates: Saddles) -> Saddles:
     """Find the lowest points of the segments between the points of their profiles."""
-    point, reach = passes.point, passes.reach
+    point, reach = candidates.point, candidates.reach
     rows = np.arange(len(point))
     for _ in range(ZOOM_STEPS):
         around = _segments(point - reach, point + reach, ZOOM_POINTS)
@@ -206,16 +206,16 @@ def _zoom(field: Field, passes: Pass) -> Pass:
         lowest = height.reshape(around.shape[:2]).argmin(axis=1)
         point = around[rows, lowest]
         reach = 2.0 * reach / (ZOOM_POINTS - 1)
-    return passes._replace(height=potential(field, point), point=point, reach=reach)
+    return candidates._replace(height=potential(field, point), point=point, reach=reach)
 
 
-def _refine(field: Field, modes: Floats, passes: Pass) -> Pass:
+def _refine(field: Field, modes: Floats, candidates: Saddles) -> Saddles:
     """Move candidates to the saddle beside them, where that joins the same modes.
 
     Newton's method on the gradient finds the stationary point; it is taken if it is
     no lower, near, and climbs to the pair's two modes on its two sides.
     """
-    points = passes.point.copy()
+    points = candidates.point.copy()
     widths = np.where(np.isfinite(field.widths), field.widths, 0.0)
     for _ in range(SADDLE_STEPS):
         here = field.evaluate(points)
@@ -230,19 +230,19 @@ def _refine(field: Field, modes: Floats, passes: Pass) -> Pass:
     here = field.evaluate(points)
     assert here.value is not None
     slope = np.linalg.norm(here.factor * here.pull / field.widths, axis=1)
-    far = np.linalg.norm((points - passes.point) / field.widths, axis=1) > SADDLE_REACH
-    higher = here.value >= passes.height - POTENTIAL_ROUNDING * here.size
-    good = (slope <= 1e-6 * here.size) & ~far & higher
+    away = np.linalg.norm((points - candidates.point) / field.widths, axis=1)
+    higher = here.value >= candidates.height - POTENTIAL_ROUNDING * here.size
+    good = (slope <= 1e-6 * here.size) & (away <= SADDLE_REACH) & higher
     if good.any():
-        good[good] = _joins(field, modes, points[good], passes, good)
-    return passes._replace(
-        height=np.where(good, here.value, passes.height),
-        point=np.where(good[:, None], points, passes.point),
+        good[good] = _joins(field, modes, points[good], candidates, good)
+    return candidates._replace(
+        height=np.where(good, here.value, candidates.height),
+        point=np.where(good[:, None], points, candidates.point),
     )
 
 
 def _joins(
-    field: Field, modes: Floats, saddles: Floats, passes: Pass, rows: Bools
+    field: Field, modes: Floats, saddles: Floats, candidates: Saddles, rows: Bools
 ) -> Bools:
     """Whether saddles climb to the modes of their pairs on their two sides."""
     widths = np.where(np.isfinite(field.widths), field.widths, 0.0)
@@ -256,5 +256,5 @@ def _joins(
     starts = np.concatenate([saddles + side, saddles - side])
     reached = assign_modes(field, arrive(starts), modes, arrive).reshape(2, -1)
     reached.sort(axis=0)
-    low, high = passes.low[rows], passes.high[rows]
+    low, high = candidates.low[rows], candidates.high[rows]
     return np.asarray(one_way & (reached[0] == low) & (reached[1] == high))

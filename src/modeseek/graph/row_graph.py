@@ -35,7 +35,7 @@ from modeseek.graph.edges import (
 )
 from modeseek.graph.neighbors import TREE_FEATURES, Search
 from modeseek.rows.arrays import Floats, Integers
-from modeseek.tree.merge_tree import MergeTree, Pass, best_of_pairs, merge_down
+from modeseek.tree.merge_tree import MergeTree, Saddles, best_of_pairs, merge_down
 from modeseek.tree.shares import shares_of_descents
 
 #: Nodes at most: they are drawn where there are more distinct rows.
@@ -177,14 +177,14 @@ def _build_tree(graph: RowGraph, edges: Integers, edge_height: Floats) -> MergeT
     pair = np.sort(graph.mode[edges], axis=1)
     between = pair[:, 0] != pair[:, 1]
     middle = graph.nodes[edges[between]].mean(axis=1)
-    passes = Pass(
+    candidates = Saddles(
         pair[between, 0],
         pair[between, 1],
         edge_height[between],
         middle,
         np.zeros_like(middle),
     )
-    return merge_down(graph.height[graph.peaks], best_of_pairs(passes))
+    return merge_down(graph.height[graph.peaks], best_of_pairs(candidates))
 
 
 def nearest_nodes(

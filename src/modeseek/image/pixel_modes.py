@@ -55,7 +55,7 @@ TOL, CLIMB_ROWS = 1e-3, 1024
 #: as one.
 STAGES, CELL = (10, 20, 40, 240), 0.05
 
-#: Pixels among which passes between modes are sought.
+#: Pixels among which saddles between modes are sought.
 TREE_ROWS = 2000
 
 

@@ -1,8 +1,8 @@
-"""The merge tree: modes, the passes between them, and cuts of the hierarchy.
+"""The merge tree: modes, the saddles between them, and cuts of the hierarchy.
 
-Going down from the highest pass, each one joins two groups of modes, and the group
+Going down from the highest saddle, each one joins two groups of modes, and the group
 with the lower summit loses its name; its *prominence* is the height of that summit
-above the pass: a log-density ratio.
+above the saddle: a log-density ratio.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 from modeseek.rows.arrays import Bools, Floats, Integers
 from modeseek.tree.pairs import DisjointSets
 
-#: Passes whose heights differ by less may be one saddle, found twice.
+#: Saddles whose heights differ by less may be one, found twice.
 SAME_HEIGHT = 1e-6
 
 
 class MergeTree(NamedTuple):
-    """Merges of modes, by falling pass.
+    """Merges of modes, from the highest saddle down.
 
     Merge i joins the group whose highest mode is ``child[i]`` to a group with a higher
-    one, and ``parent[i]`` is the mode of that group which lies across the pass. A mode
-    of little prominence thus goes to its neighbour, not to the highest mode that the
+    one, and ``parent[i]`` is the mode of that group which lies across the saddle. So a
+    mode of little prominence goes to its neighbour, not to the highest mode that the
     neighbour's group had by then. Any subset of merges is a partition of the modes,
     and those below a prominence are a hierarchy.
 
@@ -35,11 +35,11 @@ class MergeTree(NamedTuple):
     child, parent : ndarray of shape (n_modes - 1,)
         Modes.
     saddles : ndarray of shape (n_modes - 1, n_features)
-        Where the passes are.
+        Where the groups meet.
     passes : ndarray of shape (n_modes - 1,)
-        Their heights.
+        Heights of the saddles.
     prominence : ndarray of shape (n_modes - 1,)
-        Height of the child above the pass.
+        Height of the child above the saddle.
     std_error : ndarray of shape (n_modes - 1,)
         Standard error of the prominence, for the given centres and widths; on the
         graph of rows, of a difference of two heights.
@@ -109,28 +109,28 @@ class MergeTree(NamedTuple):
         return top[group]
 
     def barriers(self) -> Floats:
-        """Height of each mode above the pass to each other one; 0 to itself.
+        """Height of each mode above the saddle to each other one; 0 to itself.
 
         Returns
         -------
         ndarray of shape (n_modes, n_modes)
         """
         n_modes = len(self.heights)
-        highest_pass = np.diag(self.heights)
+        highest_saddle = np.diag(self.heights)
         group = np.arange(n_modes)
         for child, parent, height in zip(
             self.child, self.parent, self.passes, strict=True
         ):
             one = np.flatnonzero(group == group[child])
             two = np.flatnonzero(group == group[parent])
-            highest_pass[np.ix_(one, two)] = height
-            highest_pass[np.ix_(two, one)] = height
+            highest_saddle[np.ix_(one, two)] = height
+            highest_saddle[np.ix_(two, one)] = height
             group[one] = group[parent]
-        return np.maximum(self.heights[:, None] - highest_pass, 0.0)
+        return np.maximum(self.heights[:, None] - highest_saddle, 0.0)
 
 
-class Pass(NamedTuple):
-    """Candidate passes between pairs of modes."""
+class Saddles(NamedTuple):
+    """Saddles between pairs of modes; candidates until the highest are picked."""
 
     low: Integers  # (p,) the pair, low < high
     high: Integers
@@ -139,24 +139,24 @@ class Pass(NamedTuple):
     reach: Floats  # (p, d) from the point to the next one of its profile
 
 
-def best_of_pairs(passes: Pass) -> Pass:
+def best_of_pairs(candidates: Saddles) -> Saddles:
     """Highest candidate of every pair.
 
     Parameters
     ----------
-    passes : Pass
+    candidates : Saddles
         Any number for each pair of modes.
 
     Returns
     -------
-    Pass
+    Saddles
     """
-    order = np.lexsort((-passes.height, passes.high, passes.low))
-    low, high = passes.low[order], passes.high[order]
+    order = np.lexsort((-candidates.height, candidates.high, candidates.low))
+    low, high = candidates.low[order], candidates.high[order]
     first = np.ones(len(order), dtype=bool)
     first[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
-    best: list[Any] = [part[order[first]] for part in passes]
-    return Pass(*best)
+    best: list[Any] = [part[order[first]] for part in candidates]
+    return Saddles(*best)
 
 
 def _from_the_highest(height: Floats, apart: Floats | None) -> Integers:
@@ -169,18 +169,20 @@ def _from_the_highest(height: Floats, apart: Floats | None) -> Integers:
     return np.lexsort((apart, level))
 
 
-def merge_down(heights: Floats, passes: Pass, apart: Floats | None = None) -> MergeTree:
-    """Join groups of modes from the highest pass down; the higher summit stays.
+def merge_down(
+    heights: Floats, saddles: Saddles, apart: Floats | None = None
+) -> MergeTree:
+    """Join groups of modes from the highest saddle down; the higher summit stays.
 
     Parameters
     ----------
     heights : ndarray of shape (k,)
         Log-densities of the modes.
-    passes : Pass
+    saddles : Saddles
         Between pairs of modes; all modes together are connected by them.
     apart : ndarray of shape (p,), optional
         Distances of the pairs. The way between two modes may lead past a third and
-        over the same saddle: of passes of one height the nearest pair's is taken.
+        over the same saddle: of saddles of one height the nearest pair's is taken.
 
     Returns
     -------
@@ -189,8 +191,8 @@ def merge_down(heights: Floats, passes: Pass, apart: Floats | None = None) -> Me
     """
     groups = DisjointSets(len(heights))  # their highest modes stand for them
     merges: list[tuple[int, int, int]] = []
-    for i in _from_the_highest(passes.height, apart):
-        one, two = int(passes.low[i]), int(passes.high[i])
+    for i in _from_the_highest(saddles.height, apart):
+        one, two = int(saddles.low[i]), int(saddles.high[i])
         a, b = groups.find(one), groups.find(two)
         if a == b:
             continue
@@ -201,14 +203,14 @@ def merge_down(heights: Floats, passes: Pass, apart: Floats | None = None) -> Me
     table: NDArray[np.intp] = np.array(merges, dtype=np.intp).reshape(-1, 3)
     child, which = table[:, 0], table[:, 2]
     # A saddle cannot be above a summit but by rounding.
-    passes_height = np.minimum(passes.height[which], heights[child])
+    saddle_height = np.minimum(saddles.height[which], heights[child])
     return MergeTree(
         heights=heights,
         child=child,
         parent=table[:, 1],
-        saddles=passes.point[which],
-        passes=passes_height,
-        prominence=heights[child] - passes_height,
+        saddles=saddles.point[which],
+        passes=saddle_height,
+        prominence=heights[child] - saddle_height,
         std_error=np.zeros(len(child)),
     )
 
