@@ -12,7 +12,8 @@ from skimage import data
 
 from modeseek import image
 from modeseek.field.fields import potential
-from modeseek.image.pixel_modes import PENALTIES, cell_means, find_pixel_modes
+from modeseek.field.modes import cell_means
+from modeseek.image.pixel_modes import PENALTIES, climb_pixels
 from modeseek.image.pixels import (
     block_size,
     draw_grid_centers,
@@ -30,6 +31,7 @@ from modeseek.image.regions import (
     follow,
     join_small,
 )
+from modeseek.rows.coordinates import Frame
 
 BOX = slice(8, 24), slice(10, 30)
 
@@ -434,23 +436,24 @@ def test_walking_finds_the_best_of_its_neighbours():
     colors = picture.reshape(-1, 3) + rng.uniform(-0.5, 0.5, (64 * 64, 3))
     place = positions(slice(0, 64), (64, 64), 1.0)
     Z = np.column_stack([(p - p.mean(axis=0)) / p.std() for p in (colors, place)])
-    found = find_pixel_modes(Z, 3, (64, 64), rng, 1, lambda stage, share: None)
-    scores = found.scores
+    frame = Frame(np.zeros(5), np.ones(5))
+    found = climb_pixels(frame, Z, 3, (64, 64), rng, 1, lambda stage, share: None)
+    landscape, scores = found.landscape, found.scores
     i, _ = scores.best()
-    np.testing.assert_array_equal(found.field.widths, scores.widths[i])
+    np.testing.assert_array_equal(landscape.field.widths, scores.widths[i])
     assert len(np.unique(scores.widths[:, :3])) > 1
     assert (scores.widths[:, :3] == scores.widths[:, :1]).all()
     assert (scores.widths[:, 3:] == scores.widths[:, 3:4]).all()
     assert scores.loss.shape == (len(scores.widths), len(PENALTIES))
-    heights = potential(found.field, found.modes)
+    heights = potential(landscape.field, landscape.peaks)
     assert (np.diff(heights) <= 0).all()
-    np.testing.assert_allclose(heights, found.tree.heights)
-    assert (heights[found.mode] >= potential(found.field, Z) - 1e-9).all()
+    np.testing.assert_allclose(heights, landscape.tree.heights)
+    assert (heights[found.mode] >= potential(landscape.field, Z) - 1e-9).all()
 
 
 def test_cells_gather_points():
     points = np.array([[0.1, 0.1], [0.2, 0.3], [1.5, 0.2]])
-    means, cell = cell_means(points, np.array([1.0, 1.0]))
+    means, cell = cell_means(points, np.array([2.0, 2.0]), 0.5)
     np.testing.assert_allclose(means[cell], [[0.15, 0.2], [0.15, 0.2], [1.5, 0.2]])
 
 

@@ -25,13 +25,14 @@ from sklearn.utils.validation import check_is_fitted
 from modeseek.cluster.former import adopt_format_1
 from modeseek.cluster.mode_clustering import ModeClustering
 from modeseek.errors import DataError
+from modeseek.field.climbing import Ascent
 from modeseek.field.fields import (
     CommonField,
     KernelField,
     PotentialField,
     SeparateField,
 )
-from modeseek.field.landscape import Ascent, BlurredLandscape, FieldLandscape
+from modeseek.field.landscape import BlurredLandscape, FieldLandscape
 from modeseek.files import replacing
 from modeseek.gradient.kernel import KernelDensityGradient
 from modeseek.gradient.least_squares import LogDensityGradient

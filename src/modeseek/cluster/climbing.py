@@ -8,14 +8,9 @@ import numpy as np
 
 from modeseek.cluster.blurring import blur, rounds_of
 from modeseek.cluster.landscape import Landscape
-from modeseek.field.fields import Field
-from modeseek.field.landscape import (
-    Ascent,
-    BlurredLandscape,
-    FieldLandscape,
-    blur_rows,
-)
-from modeseek.field.modes import find_modes
+from modeseek.field.climbing import Ascent
+from modeseek.field.landscape import BlurredLandscape, blur_rows, build_landscape
+from modeseek.field.modes import find_modes, highest_center, rank_modes
 from modeseek.field.saddles import build_tree
 from modeseek.gradient.base import GradientEstimator, field_of, frame_of, influence_of
 from modeseek.gradient.least_squares import LogDensityGradient
@@ -23,7 +18,6 @@ from modeseek.gradient.uncertainty import standard_errors
 from modeseek.graph.landscape import GraphLandscape
 from modeseek.graph.row_graph import MOST_NODES, build_graph, steps_up
 from modeseek.rows.arrays import Floats, Integers
-from modeseek.rows.blocks import map_rows
 from modeseek.rows.coordinates import Frame
 from modeseek.rows.ranking import Sample, draw_centers
 from modeseek.rows.rounding import Rounding, grain_of
@@ -119,24 +113,22 @@ def climb_field(
     arrived = ascent.climb(field, moved, n_jobs)
     modes = find_modes(field, arrived.points)
     if not len(modes):
-        modes = _highest_center(field)
+        modes = highest_center(field)
     reached = ascent.assign(field, arrived.points, modes, n_jobs)
-    peaks, weights, reached = _sort_modes(field, modes, reached, sample.weight)
+    peaks, weights, reached = rank_modes(field, modes, reached, sample.weight)
     drawn = draw_centers(sample.ranking, min(TREE_ROWS, len(sample.ranking.first)), rng)
     tree = build_tree(field, peaks, start[drawn], reached[drawn])
     tree = _with_errors(estimator, tree, peaks, start, overview, n_jobs)
-    nearest = map_rows(
-        lambda Z: field.evaluate(Z).nearest, start, len(field.centers), n_jobs
-    )
-    landscape = FieldLandscape(
+    landscape = build_landscape(
         frame,
         field,
         ascent,
         peaks,
         weights,
-        tree._replace(saddles=frame.leave(tree.saddles)),
-        reach=float(nearest.max()),
+        tree,
+        start,
         learned_widths=has_learned_widths(estimator),
+        n_jobs=n_jobs,
     )
     return Climbed(
         BlurredLandscape(landscape, rounds) if blurs else landscape,
@@ -145,28 +137,6 @@ def climb_field(
         n_unconverged=int((~arrived.converged).sum()),
         n_guarded=int(arrived.guarded.sum()),
     )
-
-
-def _highest_center(field: Field) -> Floats:
-    """The centre of highest mass: the mode of a field that has no maximum."""
-    here = field.evaluate(field.centers)
-    mass = (here.factor * here.mass).sum(axis=1)
-    return field.centers[[int(np.argmax(mass))]]
-
-
-def _sort_modes(
-    field: Field, modes: Floats, reached: Integers, weight: Floats | None
-) -> tuple[Floats, Floats, Integers]:
-    """Modes that rows reached, highest first, their weights, and the rows' modes."""
-    share = np.bincount(reached, weights=weight, minlength=len(modes))
-    weights = share.astype(np.float64)
-    value = field.evaluate(modes).value
-    height = weights if value is None else value
-    order = np.lexsort((*modes.T, -height))
-    order = order[weights[order] > 0]
-    number = np.empty(len(modes), dtype=np.intp)
-    number[order] = np.arange(len(order))
-    return modes[order], weights[order], number[reached]
 
 
 def _with_errors(

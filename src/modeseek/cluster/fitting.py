@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from modeseek.cluster.climbing import Climbed, climb_field, climb_graph
 from modeseek.cluster.landscape import Landscape
-from modeseek.field.landscape import Ascent
+from modeseek.field.climbing import Ascent
 from modeseek.gradient.base import GradientEstimator, frame_of
 from modeseek.gradient.least_squares import (
     LogDensityGradient,

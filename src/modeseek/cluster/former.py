@@ -6,7 +6,8 @@ from modeseek.cluster.blurring import rounds_of
 from modeseek.cluster.climbing import has_learned_widths
 from modeseek.cluster.landscape import Landscape
 from modeseek.cluster.mode_clustering import ModeClustering
-from modeseek.field.landscape import Ascent, BlurredLandscape, FieldLandscape
+from modeseek.field.climbing import Ascent
+from modeseek.field.landscape import BlurredLandscape, FieldLandscape
 from modeseek.gradient.base import field_of, frame_of
 from modeseek.graph.landscape import GraphLandscape
 from modeseek.rows.arrays import Floats

@@ -1,12 +1,13 @@
 """A fitted gradient as a field: climbing it, its modes, the saddles between them."""
 
+from modeseek.field.climbing import Ascent
 from modeseek.field.fields import (
     CommonField,
     KernelField,
     PotentialField,
     SeparateField,
 )
-from modeseek.field.landscape import Ascent, BlurredLandscape, FieldLandscape
+from modeseek.field.landscape import BlurredLandscape, FieldLandscape
 
 __all__ = [
     "Ascent",

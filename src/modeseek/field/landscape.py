@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from modeseek.field.ascent import (
-    Climb,
-    Step,
-    accelerated,
-    climb,
-    fixed_point,
-    gradient_ascent,
-    largest_step_size,
-    quasi_newton,
-)
-from modeseek.field.basins import Basins, certain_basins
+from modeseek.field.ascent import climb, fixed_point
+from modeseek.field.basins import certain_basins
+from modeseek.field.climbing import Ascent
 from modeseek.field.fields import Field
 from modeseek.field.memberships import distance_beyond, drops, soft_memberships
-from modeseek.field.modes import assign_modes
 from modeseek.rows.arrays import Bools, Floats, Integers
 from modeseek.rows.blocks import chunk_slices, map_blocks, map_rows
 from modeseek.rows.coordinates import Frame
@@ -32,95 +23,6 @@ from modeseek.tree.merge_tree import MergeTree
 #: Basins are proven for more rows than this many times the modes: the proof costs about
 #: as much as climbing from the modes.
 BASINS_FROM = 4
-
-
-class Ascent(NamedTuple):
-    """How rows climb a field: the parameters of an ascent, in the frame."""
-
-    kind: str  # "fixed_point", "gradient" or "quasi_newton"
-    step_size: float | Floats | None  # of the gradient ascent; the largest safe if None
-    tol: float  # a row has arrived when it moves less, in widths
-    max_iter: int  # most steps of a row
-
-    def step(self, field: Field) -> Step:
-        """The step of this ascent on a field."""
-        if self.kind == "gradient":
-            size = (
-                largest_step_size(field) if self.step_size is None else self.step_size
-            )
-            return gradient_ascent(size)
-        return quasi_newton() if self.kind == "quasi_newton" else accelerated()
-
-    def climb(
-        self,
-        field: Field,
-        Z: Floats,
-        n_jobs: int | None = None,
-        basins: Basins | None = None,
-    ) -> Climb:
-        """Climb from all rows, in blocks on the thread pool.
-
-        Parameters
-        ----------
-        field : Field
-        Z : ndarray of shape (n, d)
-            Rows, in the frame.
-        n_jobs : int or None
-        basins : Basins, optional
-            Where a row stops, as its mode is certain there.
-
-        Returns
-        -------
-        Climb
-        """
-        step = self.step(field)
-        columns = len(field.centers)
-        if self.kind == "quasi_newton":
-            columns = max(columns, Z.shape[1] ** 2)  # an inverse Hessian a row
-        size = chunk_slices(len(Z), columns)[0].stop
-        certain = None if basins is None else lambda Z: basins.find(field, Z)[1]
-
-        def kernel(rows: slice) -> Climb:
-            return climb(
-                field,
-                Z[rows],
-                step,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                certain=certain,
-            )
-
-        parts = list(map_blocks(kernel, len(Z), n_jobs=n_jobs, size=size))
-        joined: list[Any] = [np.concatenate(part) for part in zip(*parts, strict=True)]
-        return Climb(*joined)
-
-    def assign(
-        self,
-        field: Field,
-        ends: Floats,
-        modes: Floats,
-        n_jobs: int | None = None,
-        basins: Basins | None = None,
-    ) -> Integers:
-        """Mode of every end of a climb; ends that stopped short climb on.
-
-        Parameters
-        ----------
-        field : Field
-        ends : ndarray of shape (n, d)
-        modes : ndarray of shape (k, d)
-        n_jobs : int or None
-        basins : Basins, optional
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-
-        def climb_on(Z: Floats) -> Floats:
-            return self.climb(field, Z, n_jobs).points
-
-        return assign_modes(field, ends, modes, climb_on, basins)
 
 
 class FieldLandscape(NamedTuple):
@@ -233,6 +135,44 @@ class FieldLandscape(NamedTuple):
         return merges_on_field(self.tree, learned=self.learned_widths)
 
 
+def build_landscape(
+    frame: Frame,
+    field: Field,
+    ascent: Ascent,
+    peaks: Floats,
+    mode_weights: Floats,
+    tree: MergeTree,
+    Z: Floats,
+    *,
+    learned_widths: bool,
+    n_jobs: int | None,
+) -> FieldLandscape:
+    """A landscape of modes that were found in the frame.
+
+    Parameters
+    ----------
+    frame, field, ascent, peaks, mode_weights, learned_widths
+        See :class:`FieldLandscape`.
+    tree : MergeTree
+        Its saddles in the frame.
+    Z : ndarray of shape (n, d)
+        Rows that the landscape was made from, in the frame; they tell its reach.
+    n_jobs : int or None
+
+    Returns
+    -------
+    FieldLandscape
+    """
+    nearest = map_rows(
+        lambda rows: field.evaluate(rows).nearest, Z, len(field.centers), n_jobs
+    )
+    tree = tree._replace(saddles=frame.leave(tree.saddles))
+    reach = float(nearest.max())
+    return FieldLandscape(
+        frame, field, ascent, peaks, mode_weights, tree, reach, learned_widths
+    )
+
+
 class BlurredLandscape(NamedTuple):
     """A field that rows climb only after they have been blurred.
 
@@ -329,6 +269,5 @@ def _fixed_point_step(field: Field, Z: Floats) -> Floats:
 
 
 # Model files name the types so.
-Ascent.__module__ = "modeseek.field"
 FieldLandscape.__module__ = "modeseek.field"
 BlurredLandscape.__module__ = "modeseek.field"

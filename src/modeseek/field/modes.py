@@ -161,18 +161,83 @@ def find_modes(field: Field, ends: Floats) -> Floats:
     ndarray of shape (k, d)
         Empty if no end is a maximum.
     """
-    weights = 1.0 / field.widths
-    cells = np.floor(ends * weights / AT_MODE)
-    _, cell, count = np.unique(cells, axis=0, return_inverse=True, return_counts=True)
-    means = np.zeros((len(count), ends.shape[1]))
-    np.add.at(means, cell.ravel(), ends)
-    polished = polish(field, means / count[:, None])
+    polished = polish(field, cell_means(ends, field.widths, AT_MODE)[0])
     points = polished.points[polished.is_mode]
     if len(points) < 2:
         return points
-    near = KDTree(points * weights).query_pairs(SAME_MODE, output_type="ndarray")
+    scaled = points * (1.0 / field.widths)
+    near = KDTree(scaled).query_pairs(SAME_MODE, output_type="ndarray")
     _, group = connected_components(near, len(points))
     return points[np.unique(group, return_index=True)[1]]
+
+
+def cell_means(points: Floats, widths: Floats, side: float) -> tuple[Floats, Integers]:
+    """Mean of the points in every cell of a grid, and the cell of each point.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, d)
+    widths : ndarray of shape (d,)
+    side : float
+        Of a cell, in widths.
+
+    Returns
+    -------
+    means : ndarray of shape (n_cells, d)
+    cell : ndarray of shape (n,)
+    """
+    corner = np.floor(points * (1.0 / widths) / side)
+    _, cell, count = np.unique(corner, axis=0, return_inverse=True, return_counts=True)
+    cell = cell.ravel()
+    sums = [np.bincount(cell, weights=feature) for feature in points.T]
+    return np.stack(sums, axis=1) / count[:, None], cell
+
+
+def highest_center(field: Field) -> Floats:
+    """The centre of highest mass, shape (1, d): the mode where there is no maximum."""
+    here = field.evaluate(field.centers)
+    mass = (here.factor * here.mass).sum(axis=1)
+    return field.centers[[int(np.argmax(mass))]]
+
+
+def rank_modes(
+    field: Field, modes: Floats, reached: Integers, weight: Floats | None = None
+) -> tuple[Floats, Floats, Integers]:
+    """Number the modes that rows reached by their height.
+
+    Parameters
+    ----------
+    field : Field
+    modes : ndarray of shape (k, d)
+        In any order; those that no row reached are dropped.
+    reached : ndarray of shape (n,)
+        Mode of each row.
+    weight : ndarray of shape (n,), optional
+        Of the rows; None is 1 for each. Without a potential it is the height.
+
+    Returns
+    -------
+    peaks : ndarray of shape (n_reached, d)
+        Highest first.
+    weights : ndarray of shape (n_reached,)
+        Of the rows that reached each.
+    reached : ndarray of shape (n,)
+        Each row's peak.
+    """
+    share = np.bincount(reached, weights=weight, minlength=len(modes))
+    weights = share.astype(np.float64)
+    value = field.evaluate(modes).value
+    height = weights if value is None else value
+    order = np.lexsort((*modes.T, -height))
+    order = order[weights[order] > 0]
+    number = np.empty(len(modes), dtype=np.intp)
+    number[order] = np.arange(len(order))
+    return modes[order], weights[order], number[reached]
+
+
+def nearest_modes(field: Field, points: Floats, modes: Floats) -> Integers:
+    """Mode that is nearest to each point, in widths."""
+    return _match(KDTree(modes / field.widths), field, points, AT_MODE)[0]
 
 
 @one_blas_thread()

@@ -12,14 +12,15 @@ from pair to better neighbouring pair.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.spatial import KDTree
 
-from modeseek.field.ascent import climb, fixed_point
-from modeseek.field.fields import PotentialField, potential
-from modeseek.field.modes import find_modes
+from modeseek.field.climbing import Ascent, climb_together
+from modeseek.field.fields import PotentialField
+from modeseek.field.landscape import FieldLandscape, build_landscape
+from modeseek.field.modes import find_modes, highest_center, nearest_modes, rank_modes
 from modeseek.field.saddles import build_tree
 from modeseek.gradient.extensions.penalties import solve
 from modeseek.gradient.moments import Problem, compute_moments, task_scales
@@ -28,9 +29,8 @@ from modeseek.image.pixels import draw_grid_centers
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.blocks import map_blocks
 from modeseek.rows.coordinates import Frame
-from modeseek.tree.merge_tree import MergeTree
 
-Report = Callable[[str, float], None]
+ShowProgress = Callable[[str, float], None]
 Pair = tuple[int, int]
 
 #: Widths tried, in standard deviations of colour and of position: 2^k.
@@ -48,25 +48,22 @@ DEFAULT_PENALTY = 1e-3
 #: Folds, the most rows they hold, and the fewest that can judge.
 N_FOLDS, CV_ROWS, FEWEST_ROWS = 3, 3000, 30
 
-#: Climbing: last move in widths, pixels of a block.
-TOL, CLIMB_ROWS = 1e-3, 1024
+#: Most steps of each stage of the climb, and pixels of a block.
+STAGES, CLIMB_ROWS = (10, 20, 40, 240), 1024
 
-#: Most steps of each stage, after which pixels in a cell of this side, in widths, go on
-#: as one.
-STAGES, CELL = (10, 20, 40, 240), 0.05
+#: The paper's fixed point: cells where pixels meet make it fast, not Newton's steps.
+ASCENT = Ascent("plain_fixed_point", step_size=None, tol=1e-3, max_iter=STAGES[-1])
 
 #: Pixels among which saddles between modes are sought.
 TREE_ROWS = 2000
 
 
-class PixelModes(NamedTuple):
-    """A field over pixels, its modes, and the mode of each pixel."""
+class ClimbedPixels(NamedTuple):
+    """The landscape of an image's pixels, and the mode that each pixel reached."""
 
-    field: PotentialField
+    landscape: FieldLandscape
     scores: Scores | None  # of the widths tried; None where there were too few pixels
-    modes: Floats  # (k, d) highest first
     mode: Integers  # (n,)
-    tree: MergeTree
 
 
 def pixel_frame(colors: Floats, place: Floats) -> Frame:
@@ -90,33 +87,80 @@ def pixel_frame(colors: Floats, place: Floats) -> Frame:
     return Frame(origin, np.concatenate(units))
 
 
-def find_pixel_modes(
+def climb_pixels(
+    frame: Frame,
     Z: Floats,
     n_channels: int,
     space: tuple[int, ...],
     rng: np.random.Generator,
     n_jobs: int | None,
-    report: Report,
-) -> PixelModes:
+    show_progress: ShowProgress,
+) -> ClimbedPixels:
     """Estimate the density of pixels, let them climb, and merge modes.
 
     Parameters
     ----------
+    frame : Frame
+        That of :func:`pixel_frame`.
     Z : ndarray of shape (n, d)
-        Colour, then position, in the frame of :func:`pixel_frame`.
+        Colour, then position, in the frame.
     n_channels : int
         Features of colour.
     space : tuple of int
-        Shape of the picture.
+        Shape of the image.
     rng : numpy.random.Generator
+        Draws centres, folds and the pixels among which saddles are sought.
     n_jobs : int or None
-    report : callable
+    show_progress : callable
         Called with the name of the stage and the share of it that is done.
 
     Returns
     -------
-    PixelModes
+    ClimbedPixels
     """
+    field, scores = _fit_field(Z, n_channels, space, rng, n_jobs, show_progress)
+    ends, end = climb_together(
+        ASCENT,
+        field,
+        Z,
+        STAGES,
+        block_rows=CLIMB_ROWS,
+        n_jobs=n_jobs,
+        show_progress=partial(show_progress, "climbing"),
+    )
+    modes = find_modes(field, ends)
+    if not len(modes):
+        modes = highest_center(field)
+    # The few ends that stopped short of every mode, on a ridge or a plateau, take the
+    # nearest.
+    reached = nearest_modes(field, ends, modes)[end]
+    peaks, weights, mode = rank_modes(field, modes, reached)
+    drawn = rng.permutation(len(Z))[:TREE_ROWS]
+    show_progress("merging", 0.0)
+    tree = build_tree(field, peaks, Z[drawn], mode[drawn])
+    landscape = build_landscape(
+        frame,
+        field,
+        ASCENT,
+        peaks,
+        weights,
+        tree,
+        Z,
+        learned_widths=False,
+        n_jobs=n_jobs,
+    )
+    return ClimbedPixels(landscape, scores, mode)
+
+
+def _fit_field(
+    Z: Floats,
+    n_channels: int,
+    space: tuple[int, ...],
+    rng: np.random.Generator,
+    n_jobs: int | None,
+    show_progress: ShowProgress,
+) -> tuple[PotentialField, Scores | None]:
+    """The gradient of the log-density of pixels, and the losses of the widths tried."""
     centers = draw_grid_centers(space, rng)
     problem = Problem(
         enter=lambda rows: Z[rows],
@@ -131,17 +175,13 @@ def find_pixel_modes(
     widths = _pair(START, n_channels, Z.shape[1])
     lam = DEFAULT_PENALTY
     if len(others) >= FEWEST_ROWS:
-        scores = choose_widths(problem, others, n_channels, report)
+        scores = choose_widths(problem, others, n_channels, show_progress)
         i, j = scores.best()
         widths, lam = scores.widths[i], float(PENALTIES[j])
     moments = compute_moments(problem, widths, np.ones(1)).total()[0]
     theta = solve(moments, task_scales(widths, True), lam)[0]
     field = PotentialField(problem.centers, widths, theta, problem.base)
-    modes, mode = _climb(field, Z, n_jobs, report)
-    drawn = rng.permutation(len(Z))[:TREE_ROWS]
-    report("merging", 0.0)
-    tree = build_tree(field, modes, Z[drawn], mode[drawn])
-    return PixelModes(field, scores, modes, mode, tree)
+    return field, scores
 
 
 def _pair(steps: Pair, n_channels: int, d: int) -> Floats:
@@ -150,7 +190,7 @@ def _pair(steps: Pair, n_channels: int, d: int) -> Floats:
 
 
 def choose_widths(
-    problem: Problem, rows: Integers, n_channels: int, report: Report
+    problem: Problem, rows: Integers, n_channels: int, show_progress: ShowProgress
 ) -> Scores:
     """Walk over pairs of widths until no neighbouring pair has a smaller loss.
 
@@ -161,7 +201,8 @@ def choose_widths(
         Rows that train and judge; no centre among them, see
         :mod:`modeseek.rows.ranking`.
     n_channels : int
-    report : callable
+    show_progress : callable
+        Called with the name of the stage and the share of it that is done.
 
     Returns
     -------
@@ -186,7 +227,7 @@ def choose_widths(
 
         found = map_blocks(kernel, len(pairs), n_jobs=problem.n_jobs, size=1)
         tried.update(zip(pairs, found, strict=True))
-        report(
+        show_progress(
             "choosing widths", len(tried) / (WIDEST_POWER - NARROWEST_POWER + 1) ** 2
         )
 
@@ -206,56 +247,3 @@ def choose_widths(
         if best == here:
             return join(*tried.values())
         here = best
-
-
-def _climb(
-    field: PotentialField, Z: Floats, n_jobs: int | None, report: Report
-) -> tuple[Floats, Integers]:
-    """Modes, highest first, and the mode that each row reaches.
-
-    Paths run together: after each stage, rows that share a small cell go on as one. The
-    few that stop short of every mode, on a ridge or a plateau, take the nearest.
-    """
-
-    def arrive(rows: Floats, max_iter: int) -> Floats:
-        def kernel(block: slice) -> Floats:
-            start = rows[block]
-            return climb(field, start, fixed_point(), tol=TOL, max_iter=max_iter).points
-
-        ends = []
-        for end in map_blocks(kernel, len(rows), n_jobs=n_jobs, size=CLIMB_ROWS):
-            ends.append(end)
-            report("climbing", min(1.0, len(ends) * CLIMB_ROWS / len(rows)))
-        return np.concatenate(ends)
-
-    ends, cell = Z, np.arange(len(Z))
-    for steps in STAGES:
-        ends, next_cell = cell_means(arrive(ends, steps), CELL * field.widths)
-        cell = next_cell[cell]
-    modes = find_modes(field, ends)
-    if not len(modes):  # a field without a maximum: its highest centre
-        modes = field.centers[[int(np.argmax(potential(field, field.centers)))]]
-    modes = modes[np.argsort(-potential(field, modes), kind="stable")]
-    _, reached = KDTree(modes / field.widths).query(ends / field.widths)
-    used, mode = np.unique(reached[cell], return_inverse=True)
-    return modes[used], mode
-
-
-def cell_means(points: Floats, side: Floats) -> tuple[Floats, Integers]:
-    """Mean of the points in every cell of a grid, and the cell of each point.
-
-    Parameters
-    ----------
-    points : ndarray of shape (n, d)
-    side : ndarray of shape (d,)
-
-    Returns
-    -------
-    means : ndarray of shape (n_cells, d)
-    cell : ndarray of shape (n,)
-    """
-    corner = np.floor(points / side)
-    _, cell, count = np.unique(corner, axis=0, return_inverse=True, return_counts=True)
-    cell = cell.ravel()
-    sums = [np.bincount(cell, weights=feature) for feature in points.T]
-    return np.stack(sums, axis=1) / count[:, None], cell

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from modeseek.gradient.selection import Scores
 from modeseek.image.palette import Picture, check_picture, find_pieces, is_constant
-from modeseek.image.pixel_modes import Report, find_pixel_modes, pixel_frame
+from modeseek.image.pixel_modes import ShowProgress, climb_pixels, pixel_frame
 from modeseek.image.pixels import (
     block_size,
     find_owners,
@@ -210,7 +210,7 @@ class FitOptions(TypedDict, total=False):
     max_pixels: int | None
     random_state: int | np.random.RandomState | None
     n_jobs: int | None
-    progress: bool | Report | None
+    progress: bool | ShowProgress | None
 
 
 def fit(
@@ -221,7 +221,7 @@ def fit(
     max_pixels: int | None = 10_000,
     random_state: int | np.random.RandomState | None = 0,
     n_jobs: int | None = None,
-    progress: bool | Report | None = None,
+    progress: bool | ShowProgress | None = None,
 ) -> ImageModel:
     """Estimate the density of a picture's pixels and let them climb.
 
@@ -276,7 +276,7 @@ def _fit(
     side: int,
     rng: np.random.Generator,
     n_jobs: int | None,
-    report: Report,
+    report: ShowProgress,
 ) -> ImageModel:
     """Reduce, fit, climb, and give every pixel its block."""
     palette, n_channels = picture.palette, picture.values.shape[-1]
@@ -288,8 +288,9 @@ def _fit(
     place = positions(slice(0, grid[0]), grid, side)
     frame = pixel_frame(colors, place)
     Z = frame.enter(np.column_stack([colors, place]))
-    found = find_pixel_modes(Z, n_channels, grid, rng, n_jobs, report)
-    widths = found.field.widths
+    found = climb_pixels(frame, Z, n_channels, grid, rng, n_jobs, report)
+    landscape = found.landscape
+    widths = landscape.field.widths
     owners = np.arange(len(Z), dtype=np.int32).reshape(grid)
     if side > 1:
         blocks = (Z / widths).reshape(*grid, -1)
@@ -297,11 +298,11 @@ def _fit(
         slabs = find_owners(look, blocks, picture.space, side, n_jobs)
         owners = _gather(slabs, len(picture.values), report)
     report("done", 1.0)
-    tops = frame.leave(found.modes)
+    tops = landscape.modes
     unit = widths * frame.unit
     color_unit = 1.0 if palette.lab else palette.scale
     return ImageModel(
-        merge_tree=found.tree._replace(saddles=frame.leave(found.tree.saddles)),
+        merge_tree=landscape.tree,
         mode_colors=palette.leave(tops[:, :n_channels]),
         mode_positions=tops[:, n_channels:],
         bandwidth=(float(color_unit * unit[0]), float(unit[-1])),
@@ -310,7 +311,7 @@ def _fit(
         _picture=picture,
         _colors=Z[:, :n_channels].reshape(*grid, n_channels),
         _block_modes=found.mode.reshape(grid),
-        _tops=found.modes[:, :n_channels],
+        _tops=landscape.peaks[:, :n_channels],
         _owners=owners,
     )
 
@@ -330,7 +331,7 @@ def _looker(
 
 
 def _gather(
-    slabs: Iterator[NDArray[np.int32]], n_rows: int, report: Report
+    slabs: Iterator[NDArray[np.int32]], n_rows: int, report: ShowProgress
 ) -> NDArray[np.int32]:
     """Stack slabs as they come."""
     parts: list[NDArray[np.int32]] = []
@@ -472,7 +473,7 @@ def _number(labels: Labels) -> Integers:
     return number[labels]
 
 
-def _reporter(progress: bool | Report | None) -> Report:
+def _reporter(progress: bool | ShowProgress | None) -> ShowProgress:
     """What to call with the progress: the user's, a line on a terminal, or nothing."""
     if callable(progress):
         return progress

@@ -1,0 +1,183 @@
+"""Many rows climb a field: in blocks on the thread pool, alone or together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from modeseek.field.ascent import (
+    Climb,
+    Step,
+    accelerated,
+    climb,
+    fixed_point,
+    gradient_ascent,
+    largest_step_size,
+    quasi_newton,
+)
+from modeseek.field.basins import Basins
+from modeseek.field.fields import Field
+from modeseek.field.modes import assign_modes, cell_means
+from modeseek.rows.arrays import Floats, Integers
+from modeseek.rows.blocks import chunk_slices, map_blocks
+
+#: Rows that climb together go on as one where they meet in a cell of this side, in
+#: widths.
+MEETING_CELL = 0.05
+
+
+class Ascent(NamedTuple):
+    """How rows climb a field: the parameters of an ascent, in the frame."""
+
+    kind: str  # "fixed_point", "plain_fixed_point", "gradient" or "quasi_newton"
+    step_size: float | Floats | None  # of the gradient ascent; the largest safe if None
+    tol: float  # a row has arrived when it moves less, in widths
+    max_iter: int  # most steps of a row
+
+    def step(self, field: Field) -> Step:
+        """The step of this ascent on a field."""
+        if self.kind == "gradient":
+            size = (
+                largest_step_size(field) if self.step_size is None else self.step_size
+            )
+            return gradient_ascent(size)
+        if self.kind == "quasi_newton":
+            return quasi_newton()
+        return fixed_point() if self.kind == "plain_fixed_point" else accelerated()
+
+    def climb(
+        self,
+        field: Field,
+        Z: Floats,
+        n_jobs: int | None = None,
+        basins: Basins | None = None,
+        *,
+        block_rows: int | None = None,
+        show_progress: Callable[[float], None] | None = None,
+    ) -> Climb:
+        """Climb from all rows, in blocks on the thread pool.
+
+        Parameters
+        ----------
+        field : Field
+        Z : ndarray of shape (n, d)
+            Rows, in the frame.
+        n_jobs : int or None
+        basins : Basins, optional
+            Where a row stops, as its mode is certain there.
+        block_rows : int, optional
+            Rows of a block; None takes as many as fit in a core's cache.
+        show_progress : callable, optional
+            Called with the share of the rows that have climbed, after every block.
+
+        Returns
+        -------
+        Climb
+        """
+        step = self.step(field)
+        columns = len(field.centers)
+        if self.kind == "quasi_newton":
+            columns = max(columns, Z.shape[1] ** 2)  # an inverse Hessian a row
+        size = block_rows or chunk_slices(len(Z), columns)[0].stop
+        certain = None if basins is None else lambda Z: basins.find(field, Z)[1]
+
+        def kernel(rows: slice) -> Climb:
+            return climb(
+                field,
+                Z[rows],
+                step,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                certain=certain,
+            )
+
+        parts: list[Climb] = []
+        for part in map_blocks(kernel, len(Z), n_jobs=n_jobs, size=size):
+            parts.append(part)
+            if show_progress is not None:
+                show_progress(min(1.0, len(parts) * size / len(Z)))
+        joined: list[Any] = [np.concatenate(part) for part in zip(*parts, strict=True)]
+        return Climb(*joined)
+
+    def assign(
+        self,
+        field: Field,
+        ends: Floats,
+        modes: Floats,
+        n_jobs: int | None = None,
+        basins: Basins | None = None,
+    ) -> Integers:
+        """Mode of every end of a climb; ends that stopped short climb on.
+
+        Parameters
+        ----------
+        field : Field
+        ends : ndarray of shape (n, d)
+        modes : ndarray of shape (k, d)
+        n_jobs : int or None
+        basins : Basins, optional
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+
+        def climb_on(Z: Floats) -> Floats:
+            return self.climb(field, Z, n_jobs).points
+
+        return assign_modes(field, ends, modes, climb_on, basins)
+
+
+def climb_together(
+    ascent: Ascent,
+    field: Field,
+    Z: Floats,
+    stages: tuple[int, ...],
+    *,
+    block_rows: int,
+    n_jobs: int | None,
+    show_progress: Callable[[float], None],
+) -> tuple[Floats, Integers]:
+    """Climb from many rows in stages, after each of which rows that met go on as one.
+
+    Much faster than :meth:`Ascent.climb`, as paths soon run together; a row may end
+    beside the mode that it would have reached alone.
+
+    Parameters
+    ----------
+    ascent : Ascent
+    field : Field
+    Z : ndarray of shape (n, d)
+        Rows, in the frame.
+    stages : tuple of int
+        Most steps of each stage.
+    block_rows : int
+        Rows of a block of work.
+    n_jobs : int or None
+    show_progress : callable
+        Called with the share of the work that is done.
+
+    Returns
+    -------
+    ends : ndarray of shape (m, d)
+        Distinct ends.
+    end : ndarray of shape (n,)
+        The end of each row.
+    """
+    ends, end = Z, np.arange(len(Z))
+    for stage, max_iter in enumerate(stages):
+
+        def show(share: float, before: int = stage) -> None:
+            show_progress((before + share) / len(stages))
+
+        arrived = ascent._replace(max_iter=max_iter).climb(
+            field, ends, n_jobs, block_rows=block_rows, show_progress=show
+        )
+        ends, cell = cell_means(arrived.points, field.widths, MEETING_CELL)
+        end = cell[end]
+    return ends, end
+
+
+Ascent.__module__ = "modeseek.field"  # model files name it so
