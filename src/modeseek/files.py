@@ -101,10 +101,6 @@ def spooled(stream: BinaryIO) -> Iterator[Path]:
     ----------
     stream : binary file
         Standard input or a pipe.
-
-    Yields
-    ------
-    Path
     """
     with _temporary() as path:
         with path.open("wb") as copy:
@@ -120,10 +116,6 @@ def draining(stream: BinaryIO) -> Iterator[Path]:
     ----------
     stream : binary file
         Standard output or a pipe. It gets nothing if the block raises.
-
-    Yields
-    ------
-    Path
     """
     with _temporary() as path:
         yield path
@@ -142,10 +134,6 @@ def output_file(path: Path | None, *, force: bool) -> Iterator[Path]:
         Where the file shall stand in the end; None is standard output.
     force : bool
         Replace a file that is there.
-
-    Yields
-    ------
-    Path
     """
     where = (
         draining(sys.stdout.buffer) if path is None else replacing(path, force=force)

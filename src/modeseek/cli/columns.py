@@ -36,10 +36,6 @@ def choose_columns(
     unwanted : sequence of str
         But not these.
 
-    Returns
-    -------
-    ColumnChoice
-
     Raises
     ------
     TableError

@@ -126,10 +126,6 @@ def cluster_table(
         Names of the features.
     centers : ndarray of shape (n_clusters, n_features)
         Highest mode of each cluster, as it is shown: in the units of the table.
-
-    Returns
-    -------
-    rich.table.Table
     """
     table = _new_table("cluster", "rows", "share", "prominence")
     shown = list(columns[:SHOWN_FEATURES])
@@ -157,10 +153,6 @@ def segment_table(segments: Integers, colors: Floats) -> Table:
         Number of the segment of each pixel, 0 for the largest.
     colors : ndarray of shape (n_segments, n_channels)
         Mean colour of each segment.
-
-    Returns
-    -------
-    rich.table.Table
     """
     table = _new_table("segment", "pixels", "share", "mean colour")
     sizes = np.bincount(segments.ravel())
@@ -199,10 +191,6 @@ def merge_tree(model: ModeClustering, columns: Sequence[str], modes: Floats) -> 
         Names of the features.
     modes : ndarray of shape (n_modes, n_features)
         Modes, as they are shown: in the units of the table.
-
-    Returns
-    -------
-    rich.tree.Tree
     """
     tree = model.merge_tree_
     rows = np.bincount(model.row_modes_, minlength=len(modes))

@@ -56,14 +56,6 @@ class Cytometry(NamedTuple):
 def read_fcs(path: Path) -> Cytometry:
     """Read a cytometry file.
 
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    Cytometry
-
     Raises
     ------
     ValueError
@@ -105,10 +97,6 @@ def read_fcs(path: Path) -> Cytometry:
 def spill_matrix(data: Cytometry) -> tuple[list[int], Floats] | None:
     """Channels and matrix of the compensation that the file asks for.
 
-    Parameters
-    ----------
-    data : Cytometry
-
     Returns
     -------
     (channels, matrix) or None
@@ -136,17 +124,7 @@ def spill_matrix(data: Cytometry) -> tuple[list[int], Floats] | None:
 
 
 def compensate(events: Floats, spill: tuple[list[int], Floats] | None) -> Floats:
-    """Undo the spill of dyes into each other's channels.
-
-    Parameters
-    ----------
-    events : ndarray of shape (n, d)
-    spill : what :func:`spill_matrix` gave
-
-    Returns
-    -------
-    ndarray of shape (n, d)
-    """
+    """Undo the spill of dyes into other channels, in events of shape (n, d)."""
     if spill is None:
         return events
     channels, matrix = spill

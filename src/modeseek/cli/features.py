@@ -144,19 +144,7 @@ def read_features(
 
 
 def count_rows(table: Table, recipe: Recipe, advance: Advance) -> TableRows:
-    """Read a table once, to find cells that are no numbers and to count its rows.
-
-    Parameters
-    ----------
-    table : Table
-    recipe : Recipe
-    advance : callable
-        Told the number of rows read, batch by batch.
-
-    Returns
-    -------
-    TableRows
-    """
+    """Read a table once, to find cells that are no numbers and to count its rows."""
     n_rows = n_missing = 0
     for _, _, complete in read_features(table, recipe, advance):
         n_rows += len(complete)
@@ -180,19 +168,7 @@ def rows_that_fit(row_bytes: int) -> int:
 
 
 def most_rows(rows: TableRows, *, in_memory: bool) -> int:
-    """Rows to fit on at most, so that memory suffices.
-
-    Parameters
-    ----------
-    rows : TableRows
-        All rows of a table.
-    in_memory : bool
-        Whether the rows will be held in memory, or only their labels.
-
-    Returns
-    -------
-    int
-    """
+    """How many rows memory suffices for: to be held, or only to be labelled."""
     if in_memory:
         return rows_that_fit(8 * COPIES_IN_MEMORY * (len(rows.recipe.columns) + 4))
     if rows.n_complete <= rows_that_fit(LABEL_BYTES):

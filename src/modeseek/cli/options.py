@@ -61,8 +61,7 @@ Columns = Annotated[
     ),
 ]
 DropColumns = Annotated[
-    list[str] | None,
-    _option(COLUMNS, "Columns not to cluster by.", "--drop-columns"),
+    list[str] | None, _option(COLUMNS, "Columns not to cluster by.", "--drop-columns")
 ]
 DropMissing = Annotated[
     bool,
@@ -236,9 +235,7 @@ Contrast = Annotated[
 NSegments = Annotated[
     int | None,
     _option(
-        IMAGES,
-        "Join neighbouring segments until at most so many are left.",
-        min=1,
+        IMAGES, "Join neighbouring segments until at most so many are left.", min=1
     ),
 ]
 MinSize = Annotated[

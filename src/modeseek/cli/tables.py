@@ -131,10 +131,6 @@ def open_table(
     delimiter, header : optional
         Of a CSV file; by default seen from its first line, which is no header when
         all its cells are numbers.
-
-    Returns
-    -------
-    Table
     """
     name = str(path) if name is None else name
     with _reading(name):

@@ -13,20 +13,9 @@ import pyarrow as pa
 
 from modeseek.cli.columns import choose_columns
 from modeseek.cli.console import cluster_table, progress, show, stages
-from modeseek.cli.features import (
-    Recipe,
-    TableRows,
-    count_rows,
-    label_rows,
-    most_rows,
-)
+from modeseek.cli.features import Recipe, TableRows, count_rows, label_rows, most_rows
 from modeseek.cli.options import FitOptions, ReadOptions, WriteOptions
-from modeseek.cli.tables import (
-    Table,
-    compensated,
-    guess_kind,
-    open_table,
-)
+from modeseek.cli.tables import Table, compensated, guess_kind, open_table
 from modeseek.cli.writers import add_column, typed, typed_schema, writing
 from modeseek.cluster.mode_clustering import ModeClustering
 from modeseek.errors import DataError, UsageError, say
@@ -138,20 +127,7 @@ def find_rows(
     *,
     in_memory: bool = False,
 ) -> TableRows:
-    """Find the rows to fit on, and say if they are not all.
-
-    Parameters
-    ----------
-    table : Table
-    recipe : Recipe
-    reading, fitting : options
-    in_memory : bool
-        Whether the rows will be held in memory, rather than read in chunks.
-
-    Returns
-    -------
-    TableRows
-    """
+    """Find the rows to fit on, in chunks or in memory, and say if they are not all."""
     prepared = _prepared(table, recipe, reading)
     with progress(f"reading {table.name}", table.n_rows) as advance:
         rows = count_rows(prepared, recipe, advance)

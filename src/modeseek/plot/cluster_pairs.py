@@ -10,11 +10,7 @@ import numpy as np
 from modeseek.cluster.mode_clustering import ModeClustering
 from modeseek.plot.canvas import MOST_LISTED, Axes, mark, scatter
 from modeseek.plot.drawing import telling_features
-from modeseek.plot.labelled_rows import (
-    LabelledRows,
-    LabelledRowsDisplay,
-    is_feature,
-)
+from modeseek.plot.labelled_rows import LabelledRows, LabelledRowsDisplay, is_feature
 from modeseek.rows.arrays import Floats, Integers
 
 #: Features that are shown unless told, and letters of a name beside them.

@@ -17,15 +17,7 @@ from modeseek.rows.arrays import Floats, Integers
 
 #: Okabe and Ito's colours that can be read on white, and one of Tol's. Neighbours in
 #: the list differ in lightness, for print in grey.
-COLORS = (
-    "#0072B2",
-    "#E69F00",
-    "#009E73",
-    "#CC79A7",
-    "#882255",
-    "#56B4E9",
-    "#D55E00",
-)
+COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#882255", "#56B4E9", "#D55E00")
 
 #: Markers, in matplotlib's and in plotly's names. Seven colours and eight markers
 #: repeat together after 56 clusters only.
@@ -96,10 +88,6 @@ def principal_axes(X: Floats, n_components: int) -> Components | None:
     X : ndarray of shape (n, d)
     n_components : int
         At most: there are no more than rows or features.
-
-    Returns
-    -------
-    Components or None
     """
     mean, deviation = X.mean(axis=0), X.std(axis=0)
     deviation[X.min(axis=0) == X.max(axis=0)] = 0.0  # but for rounding

@@ -49,10 +49,6 @@ def collect(
     rng : Generator
     settings : mapping, optional
         Further lines of the table of settings.
-
-    Returns
-    -------
-    dict
     """
     profile = Profile(model, rows, modes)
     kept = profile.choose_features(model.mode_labels_)

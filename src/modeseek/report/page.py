@@ -30,14 +30,7 @@ from modeseek.rows.ranking import generator
 from modeseek.rows.validation import check_integer, check_rows
 
 #: The page's own scripts, in the order they need one another.
-SCRIPTS = (
-    "tree.js",
-    "state.js",
-    "rows.js",
-    "dendrogram.js",
-    "clusters.js",
-    "page.js",
-)
+SCRIPTS = ("tree.js", "state.js", "rows.js", "dendrogram.js", "clusters.js", "page.js")
 
 
 def write_report(
