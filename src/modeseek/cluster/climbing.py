@@ -36,6 +36,7 @@ class Climbed(NamedTuple):
     n_iter: int  # most steps of a row
     n_unconverged: int  # rows still moving after the last step
     n_guarded: int  # rows that took the safe step
+    max_iter: int  # steps that rows were allowed
 
 
 def climb_graph(
@@ -74,7 +75,8 @@ def climb_graph(
     tree = tree._replace(saddles=frame.leave(tree.saddles))
     weights = np.bincount(graph.mode, weights=copies).astype(np.float64)
     landscape = GraphLandscape(frame, graph, weights, tree)
-    return Climbed(landscape, None, 1 + steps_up(graph), 0, 0)
+    steps = 1 + steps_up(graph)
+    return Climbed(landscape, None, steps, 0, 0, steps)
 
 
 def climb_field(
@@ -136,6 +138,7 @@ def climb_field(
         n_iter=int(arrived.n_iter.max()),
         n_unconverged=int((~arrived.converged).sum()),
         n_guarded=int(arrived.guarded.sum()),
+        max_iter=ascent.max_iter,
     )
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from modeseek.cluster.climbing import Climbed, climb_field, climb_graph
 from modeseek.cluster.landscape import Landscape
+from modeseek.errors import warn_user
 from modeseek.field.climbing import Ascent
 from modeseek.gradient.base import GradientEstimator, frame_of
 from modeseek.gradient.least_squares import (
@@ -18,7 +21,7 @@ from modeseek.gradient.least_squares import (
 )
 from modeseek.gradient.model import GAUSSIAN_SHARE
 from modeseek.gradient.settings import needs_all_rows
-from modeseek.rows.arrays import Floats
+from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.ranking import generator
 from modeseek.rows.source import Source
 from modeseek.rows.subsample import Overview, make_overview, smaller_overview
@@ -42,6 +45,10 @@ MOSTLY_GAUSSIAN = 0.65
 #: The trial fails where more than one of the modes, and more than this share of them,
 #: is merged into another.
 MOST_CHANCE = 0.25
+
+#: Share of rows that may fail to converge without a warning: their modes are found
+#: by polishing.
+TOLERATED = 0.01
 
 
 class Settings(NamedTuple):
@@ -153,6 +160,51 @@ def fit_landscape(settings: Settings, source: Source) -> Fitted:
         settings.n_jobs,
     )
     return Fitted(estimator, overview, "rows", climbed)
+
+
+def locate_rows(fitted: Fitted, source: Source, n_jobs: int | None) -> Integers:
+    """Mode of every row, also of those that were not in the subsample.
+
+    Parameters
+    ----------
+    fitted : Fitted
+        What the rows were fitted to.
+    source : Source
+        All rows, wherever they are.
+    n_jobs : int or None
+        Threads, see :func:`modeseek.rows.blocks.count_workers`.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        On Dask a lazy array.
+    """
+    climbed, row = fitted.climbed, fitted.overview.sample.row
+    _warn_of_moving_rows(climbed, len(fitted.overview.sample.X))
+    landscape = climbed.landscape
+    if climbed.row_modes is None or not len(row):  # drawn from many, or not in memory
+        locate = partial(landscape.locate, n_jobs=n_jobs)
+        modes: Integers = source.apply_rowwise(
+            locate, landscape.frame, landscape.modes[:1]
+        )
+        return modes
+    X = source.rows_in_memory().X
+    modes = np.empty(len(X), dtype=np.intp)
+    modes[row] = climbed.row_modes
+    rest = np.delete(np.arange(len(modes)), row)  # of weight zero
+    if len(rest):
+        modes[rest] = landscape.locate(X[rest], n_jobs)
+    return modes
+
+
+def _warn_of_moving_rows(climbed: Climbed, n_rows: int) -> None:
+    if climbed.n_unconverged > TOLERATED * n_rows:
+        warn_user(
+            f"{climbed.n_unconverged} of {n_rows} rows were still moving after "
+            f"max_iter={climbed.max_iter} steps and {climbed.n_guarded} needed the "
+            "safe step; each got the mode it is nearest to. Raise max_iter or tol.",
+            ConvergenceWarning,
+        )
 
 
 def _fit_estimator(

@@ -27,6 +27,7 @@ def adopt_format_1(model: ModeClustering) -> None:
     state["mode_weights_"] = state.pop("_mode_weight")
     state["rounding_"] = state.pop("_rounding")
     state["_landscape"] = _landscape_of(model)
+    state["_level"] = model.prominence
     for name in ("_graph", "_blurred", "_modes", "_reach"):
         state.pop(name, None)
 

@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from modeseek.cluster.fitting import (
@@ -17,9 +16,9 @@ from modeseek.cluster.fitting import (
     Settings,
     check_settings,
     fit_landscape,
+    locate_rows,
 )
 from modeseek.cluster.landscape import Landscape
-from modeseek.errors import warn_user
 from modeseek.gradient.base import GradientEstimator
 from modeseek.gradient.least_squares import LogDensityGradient
 from modeseek.rows.arrays import Floats, Integers
@@ -30,17 +29,13 @@ from modeseek.rows.containers import (
     open_rows,
 )
 from modeseek.rows.rounding import warn_of_rounding
-from modeseek.rows.source import Source
 from modeseek.rows.validation import (
     check_integer,
     check_real,
     check_rows,
     is_word,
 )
-
-#: Share of rows that may fail to converge without a warning: their modes are found
-#: by polishing.
-TOLERATED = 0.01
+from modeseek.tree.merge_tree import number_groups
 
 
 class ModeClustering(ClusterMixin, BaseEstimator):
@@ -156,6 +151,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
     labels_: Integers
     row_modes_: Integers
     _landscape: Landscape
+    _level: str | float  # the prominence that the fit was asked for
 
     def __init__(
         self,
@@ -202,11 +198,9 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         settings = self._check_parameters()
         source = open_rows(self, X, sample_weight, self.n_jobs, reset=True)
         fitted = fit_landscape(settings, source)
-        sample = fitted.overview.sample
         self._store_fitted(fitted)
-        self.row_modes_ = self._row_modes(source, sample.row, fitted.climbed.row_modes)
-        self._warn_of_moving_rows(len(sample.X))
-        self._store_cut(self._groups_asked_for())
+        self.row_modes_ = locate_rows(fitted, source, self.n_jobs)
+        self._store_cut(self._groups_of_the_fit())
         settings.say(f"{len(self.modes_)} modes, {self.n_clusters_} clusters")
         # The kernel density estimate chooses its width by likelihood alone.
         if self.ascent_ == "rows" or isinstance(self.estimator_, LogDensityGradient):
@@ -283,7 +277,9 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         ndarray of shape (n_modes,)
             0 for the largest cluster.
         """
-        return self._number(self._groups(prominence, n_clusters))[0]
+        return number_groups(self._groups(prominence, n_clusters), self.mode_weights_)[
+            0
+        ]
 
     def recut(
         self, prominence: float | None = None, n_clusters: int | None = None
@@ -304,7 +300,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         """
         if prominence is None and n_clusters is None:
             check_is_fitted(self)
-            self._store_cut(self._groups_asked_for())
+            self._store_cut(self._groups_of_the_fit())
         else:
             self._store_cut(self._groups(prominence, n_clusters))
         return self
@@ -398,6 +394,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         self.rounding_ = fitted.overview.rounding
         self.ascent_ = fitted.ascent
         self._landscape = landscape
+        self._level = self.prominence
         self.modes_ = landscape.modes
         self.mode_weights_ = landscape.mode_weights
         self.merge_tree_ = landscape.tree
@@ -405,37 +402,11 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         self.n_unconverged_ = climbed.n_unconverged
         self.n_guarded_ = climbed.n_guarded
 
-    def _row_modes(
-        self, source: Source, row: Integers, reached: Integers | None
-    ) -> Integers:
-        """Modes of all rows, where those of some may be known."""
-        if reached is None or not len(row):  # taken from among many, or not in memory
-            locate = partial(self._landscape.locate, n_jobs=self.n_jobs)
-            frame, example = self._landscape.frame, self.modes_[:1]
-            modes: Integers = source.apply_rowwise(locate, frame, example)
-            return modes
-        X = source.rows_in_memory().X
-        modes = np.empty(len(X), dtype=np.intp)
-        modes[row] = reached
-        rest = np.delete(np.arange(len(modes)), row)  # of weight zero
-        if len(rest):
-            modes[rest] = self._landscape.locate(X[rest], self.n_jobs)
-        return modes
-
-    def _warn_of_moving_rows(self, n: int) -> None:
-        if self.n_unconverged_ > TOLERATED * n:
-            warn_user(
-                f"{self.n_unconverged_} of {n} rows were still moving after "
-                f"max_iter={self.max_iter} steps and {self.n_guarded_} needed the safe "
-                "step; each got the mode it is nearest to. Raise max_iter or tol.",
-                ConvergenceWarning,
-            )
-
-    def _groups_asked_for(self) -> Integers:
-        """Highest mode of each one's group, at the level that was asked for."""
-        if is_word(self.prominence, "auto"):
+    def _groups_of_the_fit(self) -> Integers:
+        """Highest mode of each one's group, at the level of the fit."""
+        if is_word(self._level, "auto"):
             return self.merge_tree_.merge(self._landscape.default_merges())
-        return self.merge_tree_.cut(prominence=float(self.prominence))
+        return self.merge_tree_.cut(prominence=float(self._level))
 
     def _groups(self, prominence: float | None, n_clusters: int | None) -> Integers:
         """Highest mode of each one's group, at another level."""
@@ -446,18 +417,11 @@ class ModeClustering(ClusterMixin, BaseEstimator):
             n_clusters = check_integer("n_clusters", n_clusters, least=1)
         return self.merge_tree_.cut(prominence, n_clusters)
 
-    def _number(self, group: Integers) -> tuple[Integers, Integers]:
-        """Number groups of modes by their weight; the top mode of each number."""
-        tops, index = np.unique(group, return_inverse=True)
-        size = np.bincount(index, weights=self.mode_weights_)
-        order = np.lexsort((tops, -size))
-        number = np.empty(len(tops), dtype=np.intp)
-        number[order] = np.arange(len(tops))
-        return number[index], tops[order]
-
     def _store_cut(self, group: Integers) -> None:
         """Number the groups by size and store what speaks of clusters."""
-        self.mode_labels_, self.cluster_modes_ = self._number(group)
+        self.mode_labels_, self.cluster_modes_ = number_groups(
+            group, self.mode_weights_
+        )
         self.labels_ = look_up(self.mode_labels_, self.row_modes_)
         self.n_clusters_ = len(self.cluster_modes_)
         self.cluster_centers_ = self.modes_[self.cluster_modes_]

@@ -129,6 +129,31 @@ class MergeTree(NamedTuple):
         return np.maximum(self.heights[:, None] - highest_saddle, 0.0)
 
 
+def number_groups(group: Integers, weights: Floats) -> tuple[Integers, Integers]:
+    """Number groups of modes by their weight, the heaviest first.
+
+    Parameters
+    ----------
+    group : ndarray of shape (n_modes,)
+        The highest mode of each one's group, as :meth:`MergeTree.cut` gives it.
+    weights : ndarray of shape (n_modes,)
+        Weight of the rows that reached each mode.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_modes,)
+        Number of each mode's group.
+    tops : ndarray of shape (n_groups,)
+        The highest mode of each group.
+    """
+    tops, index = np.unique(group, return_inverse=True)
+    size = np.bincount(index, weights=weights)
+    order = np.lexsort((tops, -size))
+    number = np.empty(len(tops), dtype=np.intp)
+    number[order] = np.arange(len(tops))
+    return number[index], tops[order]
+
+
 class Saddles(NamedTuple):
     """Saddles between pairs of modes; candidates until the highest are picked."""
 
