@@ -8,8 +8,8 @@ from modeseek.gradient.extensions.penalties import quadratic_loss, solve
 from modeseek.gradient.moments import Problem, compute_moments, task_scales
 from modeseek.gradient.selection import search
 from modeseek.gradient.widths import (
-    ASLEEP,
     NARROWEST_LEARNED,
+    WIDE,
     WIDEST_LEARNED,
     learn_widths,
     loss_and_gradient,
@@ -87,8 +87,8 @@ def learn(X, n_centers=80):
 def test_features_that_carry_clusters_get_narrow_widths_and_noise_wide_ones(n_features):
     X, _ = standardized(three_gaussians(n_features), 1000, 0)
     _, typical, learned = learn(X)
-    assert (learned.widths[:2] < ASLEEP).all()
-    assert (learned.widths[2:] > ASLEEP).mean() > 0.8
+    assert (learned.widths[:2] < WIDE).all()
+    assert (learned.widths[2:] > WIDE).mean() > 0.8
     assert (learned.widths >= NARROWEST_LEARNED).all()
     assert (learned.widths <= WIDEST_LEARNED * typical * (1 + 1e-9)).all()
 

@@ -165,7 +165,7 @@ def _with_errors(
     )
     # The field comes from all rows, whose influence the subsample tells.
     taken = len(Z) if weight is None else weight.sum()
-    return tree._replace(std_error=errors * np.sqrt(taken / overview.summary.weight))
+    return tree._replace(std_error=errors * np.sqrt(taken / overview.summary.n_counted))
 
 
 def has_learned_widths(estimator: GradientEstimator) -> bool:

@@ -188,8 +188,9 @@ class ModeClustering(ClusterMixin, BaseEstimator):
             frame; see "Many rows" in the user guide.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
-            A weight of k equals k copies of the row; a row of weight zero is
-            labelled, and counts for nothing else.
+            Whole numbers count copies: a weight of k equals k copies of the row.
+            Other weights say proportions only, and count with a mean of 1. A row of
+            weight zero is labelled, and counts for nothing else.
 
         Returns
         -------
@@ -391,6 +392,8 @@ class ModeClustering(ClusterMixin, BaseEstimator):
     def _store_fitted(self, fitted: Fitted) -> None:
         climbed, landscape = fitted.climbed, fitted.climbed.landscape
         self.estimator_ = fitted.estimator
+        if hasattr(self, "feature_names_in_"):
+            self.estimator_.feature_names_in_ = self.feature_names_in_
         self.rounding_ = fitted.overview.rounding
         self.ascent_ = fitted.ascent
         self._landscape = landscape

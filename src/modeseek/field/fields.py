@@ -38,7 +38,8 @@ from modeseek.field.basis import (
 from modeseek.rows.arrays import Floats
 from modeseek.rows.blocks import in_chunks
 
-Rows = NDArray[np.intp] | NDArray[np.bool_]
+#: Numbers of points, or which of them.
+RowIndex = NDArray[np.intp] | NDArray[np.bool_]
 
 #: Squared distances are taken as no larger than this (a model without coefficients has
 #: nothing at any distance).
@@ -76,12 +77,12 @@ class Evaluation(NamedTuple):
         """Return the step that never descends the potential."""
         return self.factor * self.pull / self.bound
 
-    def take(self, rows: Rows) -> Evaluation:
+    def take(self, rows: RowIndex) -> Evaluation:
         """Pick points."""
         parts: list[Any] = [None if a is None else a[rows] for a in self]
         return Evaluation(*parts)
 
-    def put(self, rows: Rows, other: Evaluation) -> None:
+    def put(self, rows: RowIndex, other: Evaluation) -> None:
         """Overwrite points by those of another evaluation."""
         for mine, theirs in zip(self, other, strict=True):
             if mine is not None:

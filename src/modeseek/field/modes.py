@@ -53,7 +53,7 @@ class Polished(NamedTuple):
     direction: Floats  # (m, d) in which the Hessian is largest, in the frame
 
 
-class _Local(NamedTuple):
+class _LocalShape(NamedTuple):
     """Gradient and Hessian in widths."""
 
     gradient: Floats  # (m, d)
@@ -62,7 +62,7 @@ class _Local(NamedTuple):
     size: Floats  # (m,)
 
 
-def _look(field: Field, Z: Floats) -> _Local:
+def _local_shape(field: Field, Z: Floats) -> _LocalShape:
     here = field.evaluate(Z)
     finite = np.isfinite(field.widths)
     g = here.factor * here.pull / field.widths
@@ -76,7 +76,7 @@ def _look(field: Field, Z: Floats) -> _Local:
         values = np.take_along_axis(values, order, axis=1)
         vectors = np.take_along_axis(vectors, order[:, None, :], axis=2)
     size = np.maximum(here.size, np.finfo(float).tiny)
-    return _Local(g, values, vectors, size)
+    return _LocalShape(g, values, vectors, size)
 
 
 def polish(field: Field, Z: Floats) -> Polished:
@@ -97,13 +97,13 @@ def polish(field: Field, Z: Floats) -> Polished:
     """
     points = np.array(Z, dtype=np.float64)
     step = fixed_point()
-    local = near = _look(field, points)
+    local = near = _local_shape(field, points)
     active = np.arange(len(points))
     for _ in range(MAX_NEWTON):
         for mine, theirs in zip(local, near, strict=True):
             mine[active] = theirs
         rough = np.linalg.norm(near.gradient, axis=1) > POLISHED * near.size
-        active, near = active[rough], _Local(*(part[rough] for part in near))
+        active, near = active[rough], _LocalShape(*(part[rough] for part in near))
         if not active.size:
             break
         start = points[active]
@@ -112,7 +112,7 @@ def polish(field: Field, Z: Floats) -> Polished:
         if fails.any():
             end[fails] = climb(field, start[fails], step, tol=0.0, max_iter=5).points
         points[active] = end
-        near = _look(field, end)
+        near = _local_shape(field, end)
     slope = np.linalg.norm(local.gradient, axis=1)
     alive = local.size >= ALIVE * field.evaluate(field.centers).size.max()
     top = local.values[:, -1]
@@ -126,7 +126,7 @@ def polish(field: Field, Z: Floats) -> Polished:
     )
 
 
-def _newton_move(field: Field, near: _Local) -> Floats:
+def _newton_move(field: Field, near: _LocalShape) -> Floats:
     """Newton's step for a maximum, at most half a width long."""
     curvature = np.minimum(near.values, -CURVED * near.size[:, None])
     along = np.einsum("mji,mj->mi", near.vectors, near.gradient)

@@ -127,7 +127,7 @@ class KernelDensityGradient(GradientEstimator):
         X : array-like of shape (n_samples, n_features)
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
-            A weight of k equals k copies of the row.
+            A weight of k equals k copies of the row; only proportions matter.
 
         Returns
         -------
@@ -236,7 +236,7 @@ def _hold_out_likelihood(
     C : ndarray of shape (b, d)
         Its distinct rows, in the frame.
     fold : ndarray of shape (n,)
-        Fold that each row judges; ``n_folds`` for rows that only train.
+        Fold that each row validation_rows; ``n_folds`` for rows that only train.
     n_folds : int
     candidates : ndarray of shape (n_widths, d)
         Widest first where they differ by a factor only.
@@ -261,10 +261,10 @@ def _hold_out_likelihood(
     weight = np.bincount(copy, weights=sample.weight).astype(np.float64)
     by_fold = np.bincount(fold, weights=weight, minlength=n_folds + 1)
     others = np.array([np.delete(by_fold, k).sum() for k in range(n_folds)])
-    judges = np.flatnonzero(fold < n_folds)
+    validation_rows = np.flatnonzero(fold < n_folds)
 
     def kernel(rows: slice) -> Floats:
-        block = judges[rows]
+        block = validation_rows[rows]
         total = np.zeros(len(candidates))
         for chunk in chunk_slices(len(block), len(C)):
             r = block[chunk]
@@ -273,9 +273,9 @@ def _hold_out_likelihood(
             total += log_density @ weight[r]
         return total
 
-    total = sum(map_blocks(kernel, len(judges), n_jobs=n_jobs, size=1024))
+    total = sum(map_blocks(kernel, len(validation_rows), n_jobs=n_jobs, size=1024))
     constant = np.log(np.sqrt(2.0 * np.pi) * candidates[:, finite]).sum(axis=1)
-    return np.asarray(total / weight[judges].sum() - constant)
+    return np.asarray(total / weight[validation_rows].sum() - constant)
 
 
 def _log_sums(

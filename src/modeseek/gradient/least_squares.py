@@ -307,7 +307,8 @@ class LogDensityGradient(GradientEstimator):
             frame; see "Many rows" in the user guide.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
-            A weight of k equals k copies of the row.
+            Whole numbers count copies: a weight of k equals k copies of the row.
+            Other weights say proportions only, and count with a mean of 1.
 
         Returns
         -------
@@ -377,7 +378,7 @@ class LogDensityGradient(GradientEstimator):
     def _store(self, model: Model, prepared: Prepared, overview: Overview) -> None:
         """Store the model, in the data's coordinates, and what is measured with it."""
         summary, frame = overview.summary, prepared.frame
-        _check_same_rows(float(model.moments.weight), summary.weight)
+        _check_same_rows(float(model.moments.weight), summary.n_counted)
         self.n_features_in_ = len(prepared.typical)
         self.settings_ = prepared.settings
         self._rounding = overview.rounding
@@ -393,7 +394,7 @@ class LogDensityGradient(GradientEstimator):
             rule = model.curvature.rule
             self._curvature = (model.curvature.A, rule.c, rule.widths)
         self.gaussian_base_ = model.base / frame.unit / frame.unit
-        self.moments_ = model.moments
+        self.moments_ = model.moments.scaled(summary.row_weight)
         self.cv_results_ = {}
         if prepared.problem.n_folds:
             self.cv_results_ = tabulate_scores(model, frame)

@@ -72,6 +72,12 @@ class Moments:
         """Pick along the leading axes."""
         return Moments(*(sums[index] for sums in self.arrays()))
 
+    def scaled(self, factor: float) -> Moments:
+        """Sums for weights that are a factor larger."""
+        if factor == 1.0:
+            return self
+        return Moments(*(factor * sums for sums in self.arrays()))
+
     def total(self) -> Moments:
         """Sum over folds, the second axis."""
         return Moments(*(sums.sum(axis=1) for sums in self.arrays()))

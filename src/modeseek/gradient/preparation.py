@@ -90,7 +90,9 @@ def prepare(
         common=choice.common,
         weight=sample.weight,
         n_jobs=given.n_jobs,
-        everything=None if len(sample.row) else FramedRows(source, frame),
+        everything=None
+        if len(sample.row)
+        else FramedRows(source, frame, summary.row_weight),
         steps=rounding.step / frame.unit,
     )
     if grid.has_choice:

@@ -187,9 +187,9 @@ def _score(
 
     def hold_out(which: slice) -> Floats:
         s, k = pairs[which.start]
-        judges = moments[s, k]
+        validation = moments[s, k]
         theta = penalty(*moments.without(s, k).mean(), scales[s], lams)
-        return quadratic_loss(*judges.mean(), theta)
+        return quadratic_loss(*validation.mean(), theta)
 
     by_pair = list(map_blocks(hold_out, len(pairs), n_jobs=problem.n_jobs, size=1))
     losses = np.array(by_pair).reshape(n_widths, n_folds, len(lams))

@@ -51,7 +51,7 @@ def make_pilot(
     return Pilot(Z[order], w[order], bounds, centers, base, narrowest)
 
 
-class _Forward(NamedTuple):
+class _FoldMoments(NamedTuple):
     """Moments of every fold and what their derivatives need."""
 
     P: Floats  # (m, b)
@@ -64,7 +64,7 @@ class _Forward(NamedTuple):
     n: Floats  # (folds,)
 
 
-def _forward(pilot: Pilot, a: Floats) -> _Forward:
+def _fold_moments(pilot: Pilot, a: Floats) -> _FoldMoments:
     Z, C, w = pilot.Z, pilot.centers, pilot.weight
     P = np.exp(-0.5 * squared_distances(Z, C, np.sqrt(a)))
     E = squared_distances(Z, C, a)
@@ -79,10 +79,12 @@ def _forward(pilot: Pilot, a: Floats) -> _Forward:
         G.append(0.5 * (QtP + QtP.T - CE * (P[i:j].T @ WP)))
         h.append(np.einsum("ij,ij->j", E[i:j] - R[i:j] - trace, WP))
         n.append(w[i:j].sum())
-    return _Forward(P, Q, E, CE, R, np.array(G), np.array(h), np.array(n))
+    return _FoldMoments(P, Q, E, CE, R, np.array(G), np.array(h), np.array(n))
 
 
-def _backward(pilot: Pilot, a: Floats, f: _Forward, dG: Floats, dh: Floats) -> Floats:
+def _derivative_by_precision(
+    pilot: Pilot, a: Floats, f: _FoldMoments, dG: Floats, dh: Floats
+) -> Floats:
     """Derivative of the loss by ``a`` from those by the moments of every fold."""
     Z, C, w = pilot.Z, pilot.centers, pilot.weight
     trace = a.sum()
@@ -100,13 +102,13 @@ def _backward(pilot: Pilot, a: Floats, f: _Forward, dG: Floats, dh: Floats) -> F
         dR[i:j] = -dh[k] * wP
         dCE -= 0.5 * dG[k] * (P.T @ wP)
         dtrace -= float(dh[k] @ wP.sum(axis=0))
-    by_distance = _squares(dD, Z, C)
-    by_square = _squares(dE, Z, C) + _squares(dCE, C, C)
+    by_distance = _weighted_squares(dD, Z, C)
+    by_square = _weighted_squares(dE, Z, C) + _weighted_squares(dCE, C, C)
     by_base = np.einsum("kj,kj->j", dR.T @ Z, C) - dR.sum(axis=1) @ Z**2
     return np.asarray(by_distance + 2.0 * a * by_square + pilot.base * by_base + dtrace)
 
 
-def _squares(W: Floats, A: Floats, B: Floats) -> Floats:
+def _weighted_squares(W: Floats, A: Floats, B: Floats) -> Floats:
     """sum_ik W_ik (A_ij - B_kj)^2 for every feature j."""
     cross = np.einsum("kj,kj->j", W.T @ A, B)
     return np.asarray(W.sum(axis=1) @ A**2 + W.sum(axis=0) @ B**2 - 2.0 * cross)
@@ -130,11 +132,11 @@ def loss_and_gradient(
     by_log_lam : float
     """
     a = np.exp(-2.0 * log_widths)
-    f = _forward(pilot, a)
+    f = _fold_moments(pilot, a)
     ridge = np.exp(log_lam) * a.mean()
     n_folds = len(f.n) - 1
     total_G, total_h, total_n = f.G.sum(axis=0), f.h.sum(axis=0), f.n.sum()
-    judged = f.n[:-1].sum()
+    validated = f.n[:-1].sum()
     dG, dh = np.zeros_like(f.G), np.zeros_like(f.h)
     loss, dridge = 0.0, 0.0
     for k in range(n_folds):
@@ -144,16 +146,18 @@ def loss_and_gradient(
         factor = cho_factor(A)
         theta = -cho_solve(factor, (total_h - f.h[k]) / n_train)
         slope = f.G[k] @ theta + f.h[k]
-        loss += float(theta @ (slope + f.h[k])) / judged
-        adjoint = cho_solve(factor, 2.0 * slope / judged)
-        dG[k] += np.outer(theta, theta) / judged
-        dh[k] += 2.0 * theta / judged
+        loss += float(theta @ (slope + f.h[k])) / validated
+        adjoint = cho_solve(factor, 2.0 * slope / validated)
+        dG[k] += np.outer(theta, theta) / validated
+        dh[k] += 2.0 * theta / validated
         both = -0.5 * (np.outer(adjoint, theta) + np.outer(theta, adjoint)) / n_train
         others = np.arange(n_folds + 1) != k
         dG[others] += both
         dh[others] -= adjoint / n_train
         dridge -= float(adjoint @ theta)
-    da = _backward(pilot, a, f, dG, dh) + dridge * np.exp(log_lam) / len(a)
+    da = _derivative_by_precision(pilot, a, f, dG, dh) + dridge * np.exp(log_lam) / len(
+        a
+    )
     return loss, -2.0 * a * da, dridge * ridge
 
 
@@ -170,22 +174,22 @@ WIDEST_LEARNED = 8.0
 #: Iterations of each descent.
 MAX_DESCENT = 60
 
-#: Widths, in standard deviations, at which features that are asleep are woken.
-WAKING_WIDTHS = (0.7, 1.4)
+#: Widths, in standard deviations, that are tried for wide features.
+NARROW_TRIALS = (0.7, 1.4)
 
-#: A feature is asleep when its width is beyond this many standard deviations.
-ASLEEP = 3.0
+#: A feature is wide when its width is beyond this many standard deviations.
+WIDE = 3.0
 
 #: Widths tried for a feature alone, in standard deviations, and every how many
 #: centres: one dimension needs few.
 MARGINAL_WIDTHS = np.sqrt(2.0) ** np.arange(2, -6.1, -1)
 MARGINAL_THINNING = 4
 
-#: Most rounds of waking one feature and descending again.
-MAX_WAKING = 4
+#: Most rounds of narrowing one feature and descending again.
+MAX_NARROWINGS = 4
 
-#: Share of the loss by which waking must improve it.
-WORTH_WAKING = 0.02
+#: Share of the size of the loss by which that must improve it.
+WORTH_NARROWING = 0.02
 
 
 class Learned(NamedTuple):
@@ -200,7 +204,7 @@ class Learned(NamedTuple):
 def learn_widths(
     pilot: Pilot, typical: float, starts: list[tuple[Floats, float]]
 ) -> Learned:
-    """Descend from several starts, then try to wake features that are asleep.
+    """Descend from several starts, then try to narrow wide features.
 
     Widths that leave a typical centre hardly any neighbours are refused, as in
     :mod:`modeseek.gradient.selection`: with many features, some narrow combination
@@ -223,12 +227,12 @@ def learn_widths(
     Learned
     """
     best = min((_descend(pilot, typical, *s) for s in starts), key=lambda r: r.loss)
-    for _ in range(MAX_WAKING):
-        woken = _wake(pilot, best)
-        if woken is None:
+    for _ in range(MAX_NARROWINGS):
+        narrowed = _narrow_one_feature(pilot, best)
+        if narrowed is None:
             break
-        better = _descend(pilot, typical, woken, best.lam)
-        if not better.loss < (1.0 + WORTH_WAKING) * best.loss:
+        better = _descend(pilot, typical, narrowed, best.lam)
+        if not better.loss < best.loss - WORTH_NARROWING * abs(best.loss):
             break
         best = better
     return best
@@ -260,11 +264,11 @@ def _descend(pilot: Pilot, typical: float, widths: Floats, lam: float) -> Learne
     return Learned(learned, penalty, np.inf if few else float(found.fun))
 
 
-def _wake(pilot: Pilot, learned: Learned) -> Floats | None:
+def _narrow_one_feature(pilot: Pilot, learned: Learned) -> Floats | None:
     """Widths with the one sleeping feature narrowed that lowers the loss most."""
     best, loss = None, learned.loss
-    for j in np.flatnonzero(learned.widths > ASLEEP):
-        for width in WAKING_WIDTHS:
+    for j in np.flatnonzero(learned.widths > WIDE):
+        for width in NARROW_TRIALS:
             tried = learned.widths.copy()
             tried[j] = width
             one = loss_and_gradient(pilot, np.log(tried), np.log(learned.lam))[0]

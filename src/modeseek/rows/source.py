@@ -205,15 +205,19 @@ class FramedRows(Reducible):
 
     source: Source
     frame: Frame
+    row_weight: float = 1.0  # the weight that counts as one row
 
     def reduce(self, kernel: Kernel[T], join: Join[T], size: int = BLOCK_ROWS) -> T:
         """See :class:`Reducible`."""
-        framed = functools.partial(_in_frame, kernel, self.frame)
+        framed = functools.partial(_in_frame, kernel, self.frame, self.row_weight)
         return self.source.reduce(framed, join, size)
 
 
-def _in_frame(kernel: Kernel[T], frame: Frame, block: Block) -> T:
-    return kernel(Block(frame.enter(block.X), block.weight))
+def _in_frame(kernel: Kernel[T], frame: Frame, row_weight: float, block: Block) -> T:
+    weight = block.weight
+    if weight is not None and row_weight != 1.0:
+        weight = weight / row_weight
+    return kernel(Block(frame.enter(block.X), weight))
 
 
 def read_all(source: Reducible) -> Block:

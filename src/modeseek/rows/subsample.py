@@ -119,13 +119,22 @@ def make_overview(source: Source, *, whole: bool, n_jobs: int | None) -> Overvie
     summary = summarize(source)
     takes_all = whole or summary.n_rows <= SAMPLE_ROWS
     if takes_all and source.in_memory:
-        sample = take_sample(*source.rows_in_memory(), n_jobs)
+        X, weight = source.rows_in_memory()
+        sample = take_sample(X, _count_in_rows(weight, summary), n_jobs)
     else:
-        taken = read_all(source) if takes_all else draw_subsample(source, summary)
-        sample = take_sample(*taken, n_jobs)
+        X, weight = read_all(source) if takes_all else draw_subsample(source, summary)
+        weight = _count_in_rows(weight, summary) if takes_all else weight
+        sample = take_sample(X, weight, n_jobs)
         sample = sample._replace(row=NO_NUMBERS, constant=summary.constant)
     rounding = find_rounding(sample.X[sample.ranking.first])
     return Overview(source, summary, sample, rounding)
+
+
+def _count_in_rows(weight: Floats | None, summary: Summary) -> Floats | None:
+    """Weights with a mean of 1 unless they are counts; None where they are all 1."""
+    if weight is None or summary.has_counts:
+        return weight
+    return None if (weight == weight[0]).all() else weight / summary.row_weight
 
 
 def smaller_overview(
@@ -157,7 +166,9 @@ def smaller_overview(
     few = Sample(X, NO_NUMBERS, weight, Ranking(order, order), sample.constant)
     total = float(most if weight is None else weight.sum())
     squares = overview.summary.squares * (total / overview.summary.weight)
-    summary = overview.summary._replace(n_rows=most, weight=total, squares=squares)
+    summary = overview.summary._replace(
+        n_rows=most, weight=total, squares=squares, has_counts=True
+    )
     return Overview(ArrayRows(X, weight, n_jobs), summary, few, overview.rounding)
 
 

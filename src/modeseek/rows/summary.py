@@ -39,6 +39,20 @@ class Summary(NamedTuple):
     unit: Floats  # (d,) powers of two that the next two are measured in
     mean: Floats  # (d,)
     squares: Floats  # (d,) weighted sum of squared deviations
+    has_counts: bool = True  # every weight is a whole number: of copies of the row
+
+    @property
+    def row_weight(self) -> float:
+        """Weight of one row: 1 where weights count copies, else the mean weight.
+
+        Weights that are no counts say proportions only.
+        """
+        return 1.0 if self.has_counts else self.weight / self.n_rows
+
+    @property
+    def n_counted(self) -> float:
+        """Rows that the weights stand for: copies, or all rows."""
+        return self.weight if self.has_counts else float(self.n_rows)
 
     @property
     def constant(self) -> NDArray[np.bool_]:
@@ -104,7 +118,8 @@ def _summarize_block(block: Block) -> Summary:
     mean = row_weight @ U / weight
     U -= mean
     squares = row_weight @ np.square(U, out=U)
-    return Summary(n, weight, low, high, unit, mean, squares)
+    has_counts = w is None or bool((w == np.rint(w)).all())
+    return Summary(n, weight, low, high, unit, mean, squares, has_counts)
 
 
 def _join(one: Summary, other: Summary) -> Summary:
@@ -123,4 +138,5 @@ def _join(one: Summary, other: Summary) -> Summary:
         unit,
         r * one.mean + share * apart,
         r**2 * one.squares + s**2 * other.squares + one.weight * share * apart**2,
+        one.has_counts and other.has_counts,
     )

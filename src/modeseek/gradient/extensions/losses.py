@@ -368,19 +368,21 @@ def held_out(problem: Problem, rule: Rule, lams: Floats) -> Floats:
     moments = compute_moments(problem, rule.widths, np.ones(1))
     scales = task_scales(rule.widths, problem.shared, problem.common)
 
-    def judge(which: slice) -> Floats:
+    def validate(which: slice) -> Floats:
         k = which.start
         train = _some_rows(problem, np.flatnonzero(fold != k))
-        judges = _some_rows(problem, np.flatnonzero(fold == k))
+        validation = _some_rows(problem, np.flatnonzero(fold == k))
         starts = ridge_path(*moments.without(0, k).mean(), scales, lams)
         fits = [
             minimize_loss(train, rule, float(lam), starts[:, :, a])
             for a, lam in enumerate(lams)
         ]
-        losses = [loss_sums(judges, rule, f.theta, second=False).value for f in fits]
+        losses = [
+            loss_sums(validation, rule, f.theta, second=False).value for f in fits
+        ]
         return np.asarray(np.sum(losses, axis=1))
 
-    by_fold = map_blocks(judge, problem.n_folds, n_jobs=problem.n_jobs, size=1)
+    by_fold = map_blocks(validate, problem.n_folds, n_jobs=problem.n_jobs, size=1)
     return np.stack(list(by_fold), axis=1)
 
 
