@@ -93,6 +93,39 @@ def test_links_between_files_hold(page):
         assert target.startswith(generated) or (page.parent / target).exists(), target
 
 
+@pytest.mark.parametrize(
+    "page", ["docs/design.md", "docs/decisions.md", "CONTRIBUTING.md"]
+)
+def test_files_that_the_map_names_exist(page):
+    named = set(re.findall(r"`([\w/]+\.py)`", (ROOT / page).read_text("utf-8")))
+    there = [path.as_posix() for path in ROOT.rglob("*.py")]
+    assert named
+    for path in named:
+        assert any(file.endswith(f"/{path}") for file in there), path
+
+
+def test_the_map_is_one_page():
+    assert len((DOCS / "design.md").read_text("utf-8").splitlines()) <= 90
+
+
+def constants():
+    """Lines of the table of constants: name, module and value as printed there."""
+    for line in (DOCS / "constants.md").read_text("utf-8").splitlines():
+        if line.startswith("| `"):
+            name, path, value = re.match(
+                r"\| `(\w+)`, `([\w/]+)\.py` \| (.+?) \|", line
+            ).groups()
+            yield pytest.param(
+                f"modeseek.{path.replace('/', '.')}.{name}", value, id=name
+            )
+
+
+@pytest.mark.parametrize(("constant", "value"), list(constants()))
+def test_constants_have_the_value_that_the_table_says(constant, value):
+    found = find(constant)
+    assert value == ("formula" if callable(found) else f"{found:,}")
+
+
 @pytest.fixture(scope="module")
 def equations():
     """The module beside the settings of Sphinx that reads the mathematics."""

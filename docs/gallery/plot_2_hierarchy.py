@@ -23,7 +23,7 @@ AscentDisplay.from_estimator(model, X)
 
 # %%
 # The tree in numbers, its deepest merges: mode ``child`` joins mode ``parent`` across
-# the pass. Prominence is how far the log-density falls from the child to the pass. One
+# the saddle. Prominence is how far the log-density falls from child to saddle. One
 # valley is far deeper than the others, and deeper than chance makes them among a
 # thousand rows in a plane (1.2): that between the moons.
 tree = model.merge_tree_
