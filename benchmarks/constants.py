@@ -22,7 +22,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,11 +74,8 @@ def as_set(rows: Any) -> DataSet:
 def cluster(data: DataSet) -> Outcome:
     model = ModeClustering().fit(data.X)
     ari = max(rand_index(y, model.labels_) for y in data.labelings)
-    tried = {"both", "many rows"}
-    if model.ascent_ == "rows":
-        tried.add("graph")
-    if model.estimator_.gaussian_share_ >= 0.3:
-        tried.add("field")
+    tried = {"both", "many rows", "graph" if model.ascent_ == "rows" else "field"}
+    tried |= {"field"} if model.estimator_.gaussian_share_ >= 0.3 else set()
     return Outcome(ari, model.labels_, tried)
 
 
@@ -94,7 +90,7 @@ def before(many: bool) -> list[tuple[DataSet, Outcome]]:
 
 
 @contextmanager
-def times(factor: float, home: ModuleType, name: str) -> Iterator[None]:
+def times(factor: float, home: Any, name: str) -> Iterator[None]:
     """Multiply a constant, or what a function returns, wherever it is imported."""
     old: Any = getattr(home, name)
     new: Any = lambda *arguments: factor * old(*arguments)  # noqa: E731
@@ -138,8 +134,8 @@ def main() -> None:
         home = importlib.import_module(f"modeseek.{dotted}")
         value = getattr(home, name)
         before(acts_on == "many rows")
-        cells = [constant, "formula" if callable(value) else f"{value:,}", does]
-        cells += [acts_on, script]
+        told = "formula" if callable(value) else f"{value:,}"
+        cells = [constant, told, does, acts_on, script]
         for factor in (0.5, 2.0):
             with times(factor, home, name):
                 cells.append(change(acts_on))
