@@ -511,7 +511,7 @@ def help_of(command):
 
 def test_help_gives_the_contrast_that_segment_takes():
     pytest.importorskip("skimage")
-    from modeseek.image.segmentation import CONTRAST
+    from modeseek.image.model import CONTRAST
 
     assert f"0 joins none. By default {CONTRAST}." in help_of("segment")
 

@@ -13,25 +13,25 @@ from skimage import data
 from modeseek import image
 from modeseek.field.fields import potential
 from modeseek.field.modes import cell_means
-from modeseek.image.pixel_modes import PENALTIES, climb_pixels
+from modeseek.image.pixel_landscape import PENALTIES, climb_pixels
 from modeseek.image.pixels import (
     block_size,
     draw_grid_centers,
-    find_owners,
-    find_tick,
+    find_nearest_blocks,
+    find_rounding_step,
     positions,
     reduce_blocks,
-    slab_rows,
     spread_ties,
+    strip_rows,
 )
 from modeseek.image.regions import (
     Borders,
     build_region_tree,
     find_borders,
-    follow,
     join_small,
 )
 from modeseek.rows.coordinates import Frame
+from modeseek.tree.pairs import follow_to_end
 
 BOX = slice(8, 24), slice(10, 30)
 
@@ -367,14 +367,15 @@ def test_block_sides(space, most, side):
     assert block_size(space, most) == side
 
 
-def test_ticks_are_found():
+def test_rounding_steps_are_found():
     rng = np.random.default_rng(0)
     levels = rng.integers(0, 256, (5000, 2))
-    assert find_tick(levels.astype(np.uint8)) == 1.0
-    assert find_tick(levels / 255.0) == pytest.approx(1 / 255)
-    assert find_tick(levels.astype(np.uint16) * 257) == 257.0
-    assert find_tick(rng.normal(size=(5000, 2))) == 0.0
-    assert find_tick(np.repeat([0.0, 100.0], 50)[:, None]) == pytest.approx(100 / 255)
+    assert find_rounding_step(levels.astype(np.uint8)) == 1.0
+    assert find_rounding_step(levels / 255.0) == pytest.approx(1 / 255)
+    assert find_rounding_step(levels.astype(np.uint16) * 257) == 257.0
+    assert find_rounding_step(rng.normal(size=(5000, 2))) == 0.0
+    two = np.repeat([0.0, 100.0], 50)[:, None]
+    assert find_rounding_step(two) == pytest.approx(100 / 255)
 
 
 def test_spread_values_round_to_what_they_were_and_have_no_ties():
@@ -399,12 +400,12 @@ def test_the_papers_picture_gets_the_papers_number_of_centers():
     assert len(draw_grid_centers((81, 121), np.random.default_rng(0))) == 11 * 16
 
 
-def test_owners_are_the_nearest_blocks_around():
+def test_pixels_go_with_the_nearest_blocks_around():
     rng = np.random.default_rng(0)
     side, grid, space = 3, (4, 5), (11, 14)
     blocks, pixels = rng.normal(size=(*grid, 3)), rng.normal(size=(*space, 3))
-    found = find_owners(lambda slab: pixels[slab], blocks, space, side, n_jobs=2)
-    owners = np.concatenate(list(found))
+    found = find_nearest_blocks(lambda strip: pixels[strip], blocks, space, side, 2)
+    nearest = np.concatenate(list(found))
     for i, j in np.ndindex(space):
         around = [
             (a, b)
@@ -413,12 +414,12 @@ def test_owners_are_the_nearest_blocks_around():
         ]
         gaps = [((blocks[at] - pixels[i, j]) ** 2).sum() for at in around]
         a, b = around[int(np.argmin(gaps))]
-        assert owners[i, j] == a * grid[1] + b
+        assert nearest[i, j] == a * grid[1] + b
 
 
-def test_slabs_hold_whole_blocks():
-    assert slab_rows((4000, 3000), 35) % 35 == 0
-    assert slab_rows((10, 10**7), 7) == 7
+def test_strips_hold_whole_blocks():
+    assert strip_rows((4000, 3000), 35) % 35 == 0
+    assert strip_rows((10, 10**7), 7) == 7
 
 
 def test_positions_are_middles():
@@ -539,7 +540,7 @@ def test_joined_borders_add():
 
 
 def test_following_reaches_the_last():
-    np.testing.assert_array_equal(follow(np.array([1, 2, 2, 0])), [2, 2, 2, 2])
+    np.testing.assert_array_equal(follow_to_end(np.array([1, 2, 2, 0])), [2, 2, 2, 2])
 
 
 # Around it

@@ -25,7 +25,7 @@ DOORS["datasets"] = ("rows", "field")
 OPTIONAL = {
     "matplotlib": {"plot/canvas"},
     "plotly": {"report/page"},
-    "skimage": {"image/palette"},
+    "skimage": {"image/inputs"},
     "dask": {"rows/dask"},
     "distributed": {"rows/dask"},
     "typer": {"cli/commands", "cli/options"},
@@ -35,7 +35,7 @@ OPTIONAL = {
     },
     "flowio": {"cli/cytometry"},
     "skops": {"persist"},
-    "PIL": {"image/files"},
+    "PIL": {"image/image_files"},
 }
 
 MODULES = sorted(SOURCE.rglob("*.py"))

@@ -49,7 +49,7 @@ from modeseek.files import (
 )
 
 if TYPE_CHECKING:
-    from modeseek.image.files import Picture
+    from modeseek.image.image_files import StoredImage
 
 #: Exit codes.
 BAD_DATA, USAGE, INTERNAL, INTERRUPTED, BROKEN_PIPE = 1, 2, 70, 130, 141
@@ -273,7 +273,7 @@ def segment(
         from modeseek.cli import console
     with requiring("image"):
         from modeseek import image
-        from modeseek.image import files as image_files
+        from modeseek.image import image_files
     check_finite("--prominence", prominence)
     check_finite("--contrast", contrast)
     levels: dict[str, Any] = {
@@ -318,7 +318,7 @@ def smooth(
         from modeseek.cli import console
     with requiring("image"):
         from modeseek import image
-        from modeseek.image import files as image_files
+        from modeseek.image import image_files
     check_finite("--prominence", prominence)
     path = options.output_path(file, f".smooth{ending(file)}")
     source = _read_image(file, options)
@@ -330,20 +330,20 @@ def smooth(
             **options.settings(stage),
         )
     with output_file(path, force=options.force) as unfinished:
-        image_files.write_picture(unfinished, str(path), source, pixels)
+        image_files.write_image(unfinished, str(path), source, pixels)
     if not options.quiet:
         _say_written(path)
 
 
-def _read_image(file: str, options: ImageOptions) -> Picture:
+def _read_image(file: str, options: ImageOptions) -> StoredImage:
     """Read an image from a file or from standard input."""
-    from modeseek.image.files import read_picture
+    from modeseek.image.image_files import read_image
 
     with ExitStack() as stack:
         path = Path(file)
         if file == "-":
             path = stack.enter_context(spooled(sys.stdin.buffer))
-        source = read_picture(path, "standard input" if file == "-" else file)
+        source = read_image(path, "standard input" if file == "-" else file)
     if source.n_frames > 1 and not options.quiet:
         say(f"{file}: the first of {source.n_frames} images in it")
     return source

@@ -18,7 +18,7 @@ from scipy.spatial import KDTree
 from modeseek.field.ascent import POTENTIAL_ROUNDING, climb, fixed_point
 from modeseek.field.basins import Basins
 from modeseek.field.fields import Field, curvature
-from modeseek.rows.arrays import Bools, Floats, Integers
+from modeseek.rows.arrays import Bools, Floats, Integers, group_means
 from modeseek.rows.blocks import one_blas_thread
 from modeseek.tree.pairs import connected_components
 
@@ -187,10 +187,8 @@ def cell_means(points: Floats, widths: Floats, side: float) -> tuple[Floats, Int
     cell : ndarray of shape (n,)
     """
     corner = np.floor(points * (1.0 / widths) / side)
-    _, cell, count = np.unique(corner, axis=0, return_inverse=True, return_counts=True)
-    cell = cell.ravel()
-    sums = [np.bincount(cell, weights=feature) for feature in points.T]
-    return np.stack(sums, axis=1) / count[:, None], cell
+    cell = np.unique(corner, axis=0, return_inverse=True)[1].ravel()
+    return group_means(points, cell), cell
 
 
 def highest_center(field: Field) -> Floats:

@@ -36,6 +36,7 @@ from modeseek.graph.edges import (
 from modeseek.graph.neighbors import TREE_FEATURES, Search
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.tree.merge_tree import MergeTree, Saddles, best_of_pairs, merge_down
+from modeseek.tree.pairs import follow_to_end
 from modeseek.tree.shares import shares_of_descents
 
 #: Nodes at most: they are drawn where there are more distinct rows.
@@ -154,9 +155,7 @@ def _follow(
     uphill: Integers, nodes: Floats, height: Floats
 ) -> tuple[Integers, Integers]:
     """Modes, highest first, and the mode at the end of every node's way up."""
-    top = uphill
-    while not np.array_equal(top[top], top):
-        top = top[top]
+    top = follow_to_end(uphill)
     peaks = np.unique(top)
     peaks = peaks[np.lexsort((*nodes[peaks].T, -height[peaks]))]
     number = np.empty(len(uphill), dtype=np.intp)

@@ -1,5 +1,6 @@
 """Photographs as rows: smoothing and segmentation."""
 
-from modeseek.image.segmentation import ImageModel, fit, segment, smooth
+from modeseek.image.model import ImageModel
+from modeseek.image.segmentation import fit, segment, smooth
 
 __all__ = ["ImageModel", "fit", "segment", "smooth"]

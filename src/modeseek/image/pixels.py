@@ -1,9 +1,9 @@
-"""Pixels as rows: blocks, ticks, features, centres, and back to the whole picture.
+"""Pixels as rows: blocks of them, their positions, centres, and back to the image.
 
-A picture is an array of shape (*space, channels). A large one is reduced to the means
-of square blocks, a block being a pixel of the reduced picture; the *owner* of a pixel
-is the block, among its own and those around it, that is most like it. So what is found
-for blocks is drawn with the borders of the whole picture.
+An image is an array of shape (*space, channels). A large one is reduced to the means
+of square blocks, a block being a pixel of the reduced image. A pixel then goes with the
+*nearest block*: among its own and those around it, the one that is most like it. So
+what is found for blocks is drawn with the borders of the whole image.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from numpy.typing import NDArray
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.blocks import map_blocks
 
-#: Values looked at to find the tick of a picture.
-TICK_VALUES = 100_000
+#: Values read to find the step in which an image was rounded.
+VALUES_READ = 100_000
 
-#: A picture with fewer distinct values than this has flat colours.
+#: An image with fewer distinct values than this has flat colours.
 FEWEST_LEVELS = 16
 
 #: Centres a square root of a pixel: 81 x 121 pixels get 11 x 16, as in the paper.
 CENTER_DENSITY = 1.77
 
-#: Centres of a tiny picture, if it has so many pixels.
+#: Centres of a tiny image, if it has so many pixels.
 FEWEST_CENTERS = 8
 
-#: Pixels of the whole picture that are looked at together.
-SLAB_PIXELS = 1 << 16
+#: Pixels of a strip: consecutive rows of the whole image, worked on together.
+STRIP_PIXELS = 1 << 16
 
 
 def block_size(space: tuple[int, ...], most: int | None) -> int:
@@ -39,7 +39,7 @@ def block_size(space: tuple[int, ...], most: int | None) -> int:
     if most is None:
         return 1
     ratio = np.prod(np.array(space, dtype=np.float64)) / most
-    # A little more than ``most`` is no reason to halve the picture.
+    # A little more than ``most`` is no reason to halve the image.
     return max(1, int(np.ceil(ratio ** (1.0 / len(space)) - 0.05)))
 
 
@@ -66,11 +66,11 @@ def reduce_blocks(image: NDArray[np.generic], side: int) -> Floats:
     return np.asarray(means)
 
 
-def find_tick(image: NDArray[np.generic]) -> float:
-    """Step between the values of a picture; 0 if they hardly repeat.
+def find_rounding_step(image: NDArray[np.generic]) -> float:
+    """Step in which the values of an image were rounded; 0 if they hardly repeat.
 
-    A picture of a few flat colours is drawn, not rounded: its steps are its contrast,
-    and a 255th of its range stands for the tick.
+    An image of a few flat colours is drawn, not rounded: its steps are its contrast,
+    and a 255th of its range is taken instead.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def find_tick(image: NDArray[np.generic]) -> float:
     float
     """
     pixels = image.reshape(-1, image.shape[-1])
-    values = pixels[:: max(1, image.size // TICK_VALUES)]
+    values = pixels[:: max(1, image.size // VALUES_READ)]
     distinct = np.unique(values).astype(np.float64)
     if not 1 < distinct.size < 0.5 * values.size:
         return 0.0
@@ -92,22 +92,22 @@ def find_tick(image: NDArray[np.generic]) -> float:
 
 
 def spread_ties(
-    image: Floats, tick: float, low: float, high: float, rng: np.random.Generator
+    image: Floats, step: float, low: float, high: float, rng: np.random.Generator
 ) -> Floats:
-    """Spread values by up to half a tick either way, within bounds.
+    """Spread values by up to half a rounding step either way, within bounds.
 
     Rounded values have no density: ties would drive the widths to zero.
     """
-    if tick == 0.0:
+    if step == 0.0:
         return image
-    spread = image + rng.uniform(-0.5 * tick, 0.5 * tick, image.shape)
+    spread = image + rng.uniform(-0.5 * step, 0.5 * step, image.shape)
     # Reflected, not clipped, which would make new ties at the bounds.
     spread = np.where(spread < low, 2.0 * low - spread, spread)
     return np.where(spread > high, 2.0 * high - spread, spread)
 
 
 def positions(rows: slice, space: tuple[int, ...], side: float) -> Floats:
-    """Middles of the pixels of a slab of a grid.
+    """Middles of the pixels of a strip of a grid.
 
     Parameters
     ----------
@@ -157,60 +157,60 @@ def draw_grid_centers(space: tuple[int, ...], rng: np.random.Generator) -> Integ
     return np.asarray(np.ravel_multi_index(drawn, space)).ravel()
 
 
-def slab_rows(space: tuple[int, ...], side: int) -> int:
-    """Rows of the first axis in a slab: whole blocks, and no more than fit in cache."""
+def strip_rows(space: tuple[int, ...], side: int) -> int:
+    """Rows of the first axis in a strip: whole blocks, no more than fit in cache."""
     layer = max(1, int(np.prod(space[1:])) * side)
-    return side * max(1, SLAB_PIXELS // layer)
+    return side * max(1, STRIP_PIXELS // layer)
 
 
-def find_owners(
-    look: Callable[[slice], Floats],
+def find_nearest_blocks(
+    features_of: Callable[[slice], Floats],
     blocks: Floats,
     space: tuple[int, ...],
     side: int,
     n_jobs: int | None,
 ) -> Iterator[NDArray[np.int32]]:
-    """Yield, slab by slab, the block that is most like each pixel.
+    """Yield, strip by strip, the block that is most like each pixel.
 
     Candidates are the pixel's own block and those around it.
 
     Parameters
     ----------
-    look : callable
-        Takes a slab; gives the features of its pixels, in widths, (*slab, d).
+    features_of : callable
+        Takes a strip; gives the features of its pixels, in widths, (*strip, d).
     blocks : ndarray of shape (*grid, d)
         Features of the blocks, in widths.
     space : tuple of int
-        Shape of the whole picture.
+        Shape of the whole image.
     side : int
     n_jobs : int or None
 
     Yields
     ------
     ndarray of int
-        Flat numbers of blocks, in the shape of the slab.
+        Flat numbers of blocks, in the shape of the strip.
     """
     grid = blocks.shape[:-1]
     number = np.arange(np.prod(grid), dtype=np.int32).reshape(grid)
     compact = blocks.astype(np.float32)
 
-    def kernel(slab: slice) -> NDArray[np.int32]:
-        pixels = look(slab).astype(np.float32)
-        inside = [np.arange(slab.start, slab.stop) // side]
+    def kernel(strip: slice) -> NDArray[np.int32]:
+        pixels = features_of(strip).astype(np.float32)
+        inside = [np.arange(strip.start, strip.stop) // side]
         inside += [np.arange(length) // side for length in space[1:]]
-        owner = np.zeros(pixels.shape[:-1], dtype=np.int32)
-        nearest = np.full(owner.shape, np.inf, dtype=np.float32)
-        for step in product((0, -1, 1), repeat=len(grid)):
+        block = np.zeros(pixels.shape[:-1], dtype=np.int32)
+        nearest = np.full(block.shape, np.inf, dtype=np.float32)
+        for shift in product((0, -1, 1), repeat=len(grid)):
             shifted = (
                 np.clip(i + s, 0, n - 1)
-                for i, s, n in zip(inside, step, grid, strict=True)
+                for i, s, n in zip(inside, shift, grid, strict=True)
             )
             around = np.ix_(*shifted)
             gap = pixels - compact[around]
             distance = np.einsum("...j,...j->...", gap, gap)
             nearer = distance < nearest
             np.copyto(nearest, distance, where=nearer)
-            np.copyto(owner, number[around], where=nearer)
-        return owner
+            np.copyto(block, number[around], where=nearer)
+        return block
 
-    yield from map_blocks(kernel, space[0], n_jobs=n_jobs, size=slab_rows(space, side))
+    yield from map_blocks(kernel, space[0], n_jobs=n_jobs, size=strip_rows(space, side))

@@ -1,4 +1,4 @@
-r"""Regions of a picture: who borders on whom, and which borders fall.
+r"""Regions of an image: who borders on whom, and which borders fall.
 
 Pieces of a label image are the nodes of a graph; an edge holds the length of the border
 between two of them and the total of the *jumps* across it. Regions join along the
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modeseek.rows.arrays import Floats, Integers
+from modeseek.tree.pairs import follow_to_end
 
 Labels = NDArray[np.integer]
 
@@ -77,40 +78,31 @@ def find_borders(
     )
 
 
-class _Graph:
-    """Regions that absorb one another."""
+class _RegionGraph:
+    """Regions that absorb one another, each with its borders: length and total."""
 
     def __init__(self, size: Floats, borders: Borders) -> None:
         self.size = size.astype(np.float64)
-        self.into = np.arange(len(size))
-        self.near: list[dict[int, tuple[float, float]]] = [{} for _ in size]
+        self.absorber = np.arange(len(size))
+        self.borders: list[dict[int, tuple[float, float]]] = [{} for _ in size]
         for a, b, length, total in zip(
             *(part.tolist() for part in borders), strict=True
         ):
-            self.near[a][b] = self.near[b][a] = (length, total)
+            self.borders[a][b] = self.borders[b][a] = (length, total)
 
     def absorb(self, keep: int, gone: int) -> None:
         """Let one region take another's pixels and borders."""
-        self.into[gone] = keep
+        self.absorber[gone] = keep
         self.size[keep] += self.size[gone]
-        del self.near[keep][gone]
-        for other, (length, total) in self.near[gone].items():
+        del self.borders[keep][gone]
+        for other, (length, total) in self.borders[gone].items():
             if other == keep:
                 continue
-            del self.near[other][gone]
-            before = self.near[keep].get(other, (0.0, 0.0))
+            del self.borders[other][gone]
+            before = self.borders[keep].get(other, (0.0, 0.0))
             joined = before[0] + length, before[1] + total
-            self.near[keep][other] = self.near[other][keep] = joined
-        self.near[gone] = {}
-
-
-def follow(into: Integers) -> Integers:
-    """Last region on the way of each: the one that absorbed it in the end."""
-    while True:
-        further = into[into]
-        if np.array_equal(further, into):
-            return into
-        into = further
+            self.borders[keep][other] = self.borders[other][keep] = joined
+        self.borders[gone] = {}
 
 
 def join_small(size: Floats, color: Floats, borders: Borders, least: float) -> Integers:
@@ -133,23 +125,23 @@ def join_small(size: Floats, color: Floats, borders: Borders, least: float) -> I
     ndarray of shape (n,)
         The region that each one ends in.
     """
-    graph = _Graph(size, borders)
+    graph = _RegionGraph(size, borders)
     sums = color * size[:, None]
     queue = [(graph.size[i], int(i)) for i in np.flatnonzero(size < least)]
     heapq.heapify(queue)
     while queue:
         pixels, i = heapq.heappop(queue)
-        stale = graph.into[i] != i or pixels != graph.size[i]
-        if stale or not graph.near[i]:
+        stale = graph.absorber[i] != i or pixels != graph.size[i]
+        if stale or not graph.borders[i]:
             continue
-        others = np.array(sorted(graph.near[i]))
+        others = np.array(sorted(graph.borders[i]))
         gap = sums[others] / graph.size[others, None] - sums[i] / pixels
         j = int(others[np.argmin(np.einsum("ij,ij->i", gap, gap))])
         graph.absorb(j, i)
         sums[j] += sums[i]
         if graph.size[j] < least:
             heapq.heappush(queue, (graph.size[j], j))
-    return follow(graph.into)
+    return follow_to_end(graph.absorber)
 
 
 class RegionTree(NamedTuple):
@@ -194,7 +186,7 @@ class RegionTree(NamedTuple):
             n_joins = max(0, self.n_regions - n_segments)
         into = np.arange(self.n_regions)
         into[self.child[:n_joins]] = self.parent[:n_joins]
-        return follow(into)
+        return follow_to_end(into)
 
 
 def build_region_tree(size: Floats, borders: Borders) -> RegionTree:
@@ -211,23 +203,23 @@ def build_region_tree(size: Floats, borders: Borders) -> RegionTree:
     RegionTree
     """
     n_pixels = float(size.sum())
-    graph = _Graph(size, borders)
+    graph = _RegionGraph(size, borders)
     version = np.zeros(len(size), dtype=np.intp)
 
     def entry(a: int, b: int) -> tuple[float, int, int, int, int]:
         a, b = min(a, b), max(a, b)
-        length, total = graph.near[a][b]
+        length, total = graph.borders[a][b]
         smaller = min(graph.size[a], graph.size[b]) / n_pixels
         contrast = total / length * smaller**SIZE_POWER
         return contrast, a, b, int(version[a]), int(version[b])
 
-    queue = [entry(a, b) for a in range(len(size)) for b in graph.near[a] if a < b]
+    queue = [entry(a, b) for a in range(len(size)) for b in graph.borders[a] if a < b]
     heapq.heapify(queue)
     joins: list[tuple[int, int]] = []
     contrasts: list[float] = []
     while queue:
         contrast, a, b, at_a, at_b = heapq.heappop(queue)
-        gone = graph.into[a] != a or graph.into[b] != b
+        gone = graph.absorber[a] != a or graph.absorber[b] != b
         if gone or version[a] != at_a or version[b] != at_b:
             continue
         keep, child = (a, b) if graph.size[a] >= graph.size[b] else (b, a)
@@ -235,7 +227,7 @@ def build_region_tree(size: Floats, borders: Borders) -> RegionTree:
         version[keep] += 1
         joins.append((child, keep))
         contrasts.append(contrast)
-        for other in graph.near[keep]:
+        for other in graph.borders[keep]:
             heapq.heappush(queue, entry(keep, other))
     table = np.array(joins, dtype=np.intp).reshape(-1, 2)
     # Joining may lower the contrast of another border: a level counts what fell before.

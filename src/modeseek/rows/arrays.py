@@ -1,4 +1,4 @@
-"""Names for the types of arrays."""
+"""Names for the types of arrays, and the means of groups of rows."""
 
 from __future__ import annotations
 
@@ -10,3 +10,20 @@ from numpy.typing import NDArray
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.intp]
 Bools: TypeAlias = NDArray[np.bool_]
+
+
+def group_means(rows: NDArray[np.generic], group: NDArray[np.integer]) -> Floats:
+    """Mean of the rows of every group.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+    group : ndarray of shape (n,)
+        Group of each row, numbered from 0, none empty.
+
+    Returns
+    -------
+    ndarray of shape (n_groups, d)
+    """
+    sums = [np.bincount(group, weights=feature) for feature in rows.T]
+    return np.stack(sums, axis=1) / np.bincount(group)[:, None]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modeseek.rows.arrays import Bools, Floats, Integers
-from modeseek.tree.pairs import DisjointSets
+from modeseek.tree.pairs import DisjointSets, follow_to_end
 
 #: Saddles whose heights differ by less may be one, found twice.
 SAME_HEIGHT = 1e-6
@@ -99,8 +99,7 @@ class MergeTree(NamedTuple):
         """
         group = np.arange(len(self.heights))
         group[self.child[made]] = self.parent[made]
-        while not np.array_equal(group[group], group):
-            group = group[group]
+        group = follow_to_end(group)
         # The end of the way may be lower than others when merges are left out.
         order = np.argsort(-self.heights, kind="stable")
         ends, first = np.unique(group[order], return_index=True)

@@ -50,6 +50,23 @@ def connected_components(pairs: Integers, m: int) -> tuple[int, Integers]:
     return int(n_pieces), piece.astype(np.intp)
 
 
+def follow_to_end(toward: Integers) -> Integers:
+    """Where each number leads in the end.
+
+    Parameters
+    ----------
+    toward : ndarray of shape (n,)
+        The number that each one points at; an end points at itself.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
+    while not np.array_equal(toward[toward], toward):
+        toward = toward[toward]
+    return toward
+
+
 class DisjointSets:
     """Groups of numbers that are joined two by two; a member stands for each group.
 

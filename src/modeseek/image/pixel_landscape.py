@@ -31,7 +31,7 @@ from modeseek.rows.blocks import map_blocks
 from modeseek.rows.coordinates import Frame
 
 ShowProgress = Callable[[str, float], None]
-Pair = tuple[int, int]
+Pair = tuple[int, int]  # powers of two: the widths for colour and for position
 
 #: Widths tried, in standard deviations of colour and of position: 2^k.
 NARROWEST_POWER, WIDEST_POWER = -3, 1
@@ -45,7 +45,7 @@ PENALTIES = np.logspace(-4.0, -1.0, 4)
 #: Penalty where too few pixels are left to choose it.
 DEFAULT_PENALTY = 1e-3
 
-#: Folds, the most rows they hold, and the fewest that can judge.
+#: Folds, the most rows they hold, and the fewest that can validate.
 N_FOLDS, CV_ROWS, FEWEST_ROWS = 3, 3000, 30
 
 #: Most steps of each stage of the climb, and pixels of a block.
@@ -172,7 +172,7 @@ def _fit_field(
     )
     others = rng.permutation(np.delete(np.arange(len(Z)), centers))[:CV_ROWS]
     scores = None
-    widths = _pair(START, n_channels, Z.shape[1])
+    widths = _widths_of(START, n_channels, Z.shape[1])
     lam = DEFAULT_PENALTY
     if len(others) >= FEWEST_ROWS:
         scores = choose_widths(problem, others, n_channels, show_progress)
@@ -184,9 +184,9 @@ def _fit_field(
     return field, scores
 
 
-def _pair(steps: Pair, n_channels: int, d: int) -> Floats:
+def _widths_of(powers: Pair, n_channels: int, d: int) -> Floats:
     """Widths of the features for a pair of the grid, shape (d,)."""
-    return np.repeat(np.exp2(steps), (n_channels, d - n_channels))
+    return np.repeat(np.exp2(powers), (n_channels, d - n_channels))
 
 
 def choose_widths(
@@ -198,7 +198,7 @@ def choose_widths(
     ----------
     problem : Problem
     rows : ndarray of int
-        Rows that train and judge; no centre among them, see
+        Rows that train and validate; no centre among them, see
         :mod:`modeseek.rows.ranking`.
     n_channels : int
     show_progress : callable
@@ -207,7 +207,7 @@ def choose_widths(
     Returns
     -------
     Scores
-        Of the pairs looked at. Those that leave a typical centre hardly any neighbours
+        Of the pairs tried. Those that leave a typical centre hardly any neighbours
         are never stepped on.
     """
     folded = problem._replace(
@@ -220,9 +220,9 @@ def choose_widths(
     d = problem.centers.shape[1]
     tried: dict[Pair, Scores] = {}
 
-    def look(pairs: list[Pair]) -> None:
+    def try_pairs(pairs: list[Pair]) -> None:
         def kernel(which: slice) -> Scores:
-            widths = _pair(pairs[which.start], n_channels, d)
+            widths = _widths_of(pairs[which.start], n_channels, d)
             return search(folded, widths[None], PENALTIES)
 
         found = map_blocks(kernel, len(pairs), n_jobs=problem.n_jobs, size=1)
@@ -242,7 +242,7 @@ def choose_widths(
         around = [
             p for p in pairs if min(p) >= NARROWEST_POWER and max(p) <= WIDEST_POWER
         ]
-        look([p for p in around if p not in tried])
+        try_pairs([p for p in around if p not in tried])
         best = min(around, key=loss)
         if best == here:
             return join(*tried.values())

@@ -10,13 +10,13 @@ Image = pytest.importorskip("PIL.Image")
 
 from modeseek.cli.commands import BAD_DATA, USAGE, run  # noqa: E402
 from modeseek.errors import DataError  # noqa: E402
-from modeseek.image.files import (  # noqa: E402
-    Picture,
+from modeseek.image.image_files import (  # noqa: E402
+    StoredImage,
     draw_borders,
     mean_colors,
     number_pixels,
-    read_picture,
-    write_picture,
+    read_image,
+    write_image,
     write_segments,
 )
 
@@ -30,13 +30,13 @@ SEGMENTS = np.repeat([0, 1, 2], [5, 4, 3])[:, None] * np.ones(17, dtype=np.intp)
 
 
 def read(path):
-    return read_picture(path, path.name)
+    return read_image(path, path.name)
 
 
 @pytest.mark.parametrize("suffix", ["png", "tif", "bmp", "webp", "gif", "jpg"])
 def test_colours_are_read_as_they_were_written(tmp_path, suffix):
     path = tmp_path / f"picture.{suffix}"
-    write_picture(path, path.name, Picture(COLORS), COLORS)
+    write_image(path, path.name, StoredImage(COLORS), COLORS)
     pixels = read(path).pixels
     assert pixels.shape == COLORS.shape
     assert pixels.dtype == np.uint8
@@ -47,7 +47,7 @@ def test_colours_are_read_as_they_were_written(tmp_path, suffix):
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
 def test_grey_pictures_keep_their_depth(tmp_path, dtype):
     grey = RNG.integers(0, np.iinfo(dtype).max, (9, 8), dtype=dtype)
-    write_picture(tmp_path / "grey.png", "grey.png", Picture(grey), grey)
+    write_image(tmp_path / "grey.png", "grey.png", StoredImage(grey), grey)
     back = read(tmp_path / "grey.png")
     np.testing.assert_array_equal(back.pixels, grey)
     assert back.pixels.dtype == dtype
@@ -56,15 +56,15 @@ def test_grey_pictures_keep_their_depth(tmp_path, dtype):
 
 def test_opacity_and_profile_go_along(tmp_path):
     alpha = RNG.integers(0, 256, (12, 17), dtype=np.uint8)
-    source = Picture(COLORS, alpha, b"a colour profile")
-    write_picture(tmp_path / "picture.png", "picture.png", source, COLORS)
+    source = StoredImage(COLORS, alpha, b"a colour profile")
+    write_image(tmp_path / "picture.png", "picture.png", source, COLORS)
     back = read(tmp_path / "picture.png")
     np.testing.assert_array_equal(back.pixels, COLORS)
     np.testing.assert_array_equal(back.alpha, alpha)
     assert back.profile == b"a colour profile"
     assert back.channel_axis == -1
     with pytest.raises(DataError, match="no opacity; write PNG"):
-        write_picture(tmp_path / "picture.jpg", "picture.jpg", source, COLORS)
+        write_image(tmp_path / "picture.jpg", "picture.jpg", source, COLORS)
 
 
 def test_palettes_and_bilevel_pictures_are_colours_and_greys(tmp_path):
@@ -101,11 +101,11 @@ def test_what_is_no_picture_is_refused(tmp_path, content):
 
 def test_an_unknown_ending_cannot_be_written(tmp_path):
     with pytest.raises(DataError, match="cannot be written"):
-        write_picture(tmp_path / "picture.what", "it", Picture(COLORS), COLORS)
+        write_image(tmp_path / "picture.what", "it", StoredImage(COLORS), COLORS)
 
 
 def test_mean_colours_are_means():
-    means = mean_colors(Picture(COLORS), SEGMENTS)
+    means = mean_colors(StoredImage(COLORS), SEGMENTS)
     for k in range(3):
         np.testing.assert_allclose(means[k], COLORS[k == SEGMENTS].mean(axis=0))
 
@@ -120,7 +120,7 @@ def test_borders_are_where_segments_meet():
 
 
 def test_segments_are_drawn_in_three_ways(tmp_path):
-    source = Picture(COLORS)
+    source = StoredImage(COLORS)
     for draw in ("means", "borders", "labels"):
         path = tmp_path / f"{draw}.png"
         write_segments(path, path.name, source, SEGMENTS, draw)
@@ -129,7 +129,7 @@ def test_segments_are_drawn_in_three_ways(tmp_path):
     np.testing.assert_array_equal(read(tmp_path / "labels.png").pixels, SEGMENTS)
     write_segments(tmp_path / "labels.npy", "labels.npy", source, SEGMENTS, "means")
     np.testing.assert_array_equal(np.load(tmp_path / "labels.npy"), SEGMENTS)
-    with pytest.raises(DataError, match="more segments than a picture can number"):
+    with pytest.raises(DataError, match="more segments than an image can number"):
         number_pixels("labels.png", np.array([[0, 70_000]]))
 
 

@@ -1,4 +1,4 @@
-"""Pictures in files: read as arrays, written back with what belongs to them."""
+"""Images in files: read as arrays, written back with what belongs to them."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modeseek.errors import DataError
-from modeseek.rows.arrays import Floats, Integers
+from modeseek.rows.arrays import Floats, Integers, group_means
 
 #: Modes of Pillow that are taken as they are; others are converted to RGB.
 PLAIN_MODES = ("L", "RGB", "I;16", "I", "F")
 
-#: Quality of the pictures that lose some: their artefacts must not look like ours.
+#: Quality of the images that lose some: their artefacts must not look like ours.
 QUALITY = 95
 
 #: Colour of borders between segments.
 BORDER = (255, 220, 0)
 
 
-class Picture(NamedTuple):
-    """A picture and what its file said besides.
+class StoredImage(NamedTuple):
+    """An image and what its file said besides.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Picture(NamedTuple):
     profile : bytes or None
         Colour profile.
     n_frames : int
-        Pictures in the file, of which this is the first.
+        Images in the file, of which this is the first.
     """
 
     pixels: NDArray[Any]
@@ -47,8 +47,8 @@ class Picture(NamedTuple):
         return -1 if self.pixels.ndim == 3 else None
 
 
-def read_picture(path: Path, name: str) -> Picture:
-    """Read a picture, the right way up.
+def read_image(path: Path, name: str) -> StoredImage:
+    """Read an image, the right way up.
 
     Parameters
     ----------
@@ -58,18 +58,18 @@ def read_picture(path: Path, name: str) -> Picture:
 
     Returns
     -------
-    Picture
+    StoredImage
 
     Raises
     ------
     DataError
-        If the file is broken or no picture.
+        If the file is broken or no image.
     """
     from PIL import Image, ImageOps
 
     try:
         with warnings.catch_warnings():
-            # Pillow warns of pictures that are large and refuses those twice as large.
+            # Pillow warns of images that are large and refuses those twice as large.
             warnings.simplefilter("ignore")
             with Image.open(path) as file:
                 n_frames = int(getattr(file, "n_frames", 1))
@@ -84,10 +84,10 @@ def read_picture(path: Path, name: str) -> Picture:
         raise
     # A broken file meets its decoder anywhere, and decoders raise anything.
     except Exception as error:
-        raise DataError(f"{name}: not a readable picture ({error})") from error
+        raise DataError(f"{name}: not a readable image ({error})") from error
 
 
-def _take(image: Any, profile: bytes | None, n_frames: int) -> Picture:
+def _take(image: Any, profile: bytes | None, n_frames: int) -> StoredImage:
     """Pixels and opacity of a Pillow image."""
     alpha = None
     if "A" in image.getbands() or "transparency" in image.info:
@@ -95,11 +95,11 @@ def _take(image: Any, profile: bytes | None, n_frames: int) -> Picture:
         alpha = np.asarray(image.getchannel("A"))
     if image.mode not in PLAIN_MODES:
         image = image.convert("L" if image.mode == "1" else "RGB")
-    return Picture(np.asarray(image), alpha, profile, n_frames)
+    return StoredImage(np.asarray(image), alpha, profile, n_frames)
 
 
-def write_picture(path: Path, name: str, source: Picture, pixels: Any) -> None:
-    """Write pixels as a picture, with the opacity and profile of their source.
+def write_image(path: Path, name: str, source: StoredImage, pixels: Any) -> None:
+    """Write pixels as an image, with the opacity and profile of their source.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def write_picture(path: Path, name: str, source: Picture, pixels: Any) -> None:
         Its ending says the format; without one it is PNG.
     name : str
         What messages call it.
-    source : Picture
+    source : StoredImage
     pixels : ndarray of shape (h, w) or (h, w, 3)
     """
     from PIL import Image
@@ -133,7 +133,7 @@ def write_picture(path: Path, name: str, source: Picture, pixels: Any) -> None:
 
 
 def write_segments(
-    path: Path, name: str, source: Picture, segments: Integers, draw: str
+    path: Path, name: str, source: StoredImage, segments: Integers, draw: str
 ) -> None:
     """Write segments, drawn in one of three ways, or as an array if that is the ending.
 
@@ -142,7 +142,7 @@ def write_segments(
     path : Path
     name : str
         What messages call it.
-    source : Picture
+    source : StoredImage
     segments : ndarray of shape (h, w)
     draw : {"means", "borders", "labels"}
     """
@@ -150,24 +150,24 @@ def write_segments(
         with path.open("wb") as handle:
             np.save(handle, segments.astype(np.int32))
     elif draw == "labels":
-        plain = Picture(source.pixels)
-        write_picture(path, name, plain, number_pixels(name, segments))
+        plain = StoredImage(source.pixels)
+        write_image(path, name, plain, number_pixels(name, segments))
     elif draw == "borders":
-        write_picture(path, name, source, draw_borders(source.pixels, segments))
+        write_image(path, name, source, draw_borders(source.pixels, segments))
     else:
         means = mean_colors(source, segments)
         if source.pixels.dtype.kind in "iu":
             means = means.round()
         painted = means.astype(source.pixels.dtype)[segments]
-        write_picture(path, name, source, painted.reshape(source.pixels.shape))
+        write_image(path, name, source, painted.reshape(source.pixels.shape))
 
 
-def mean_colors(source: Picture, segments: Integers) -> Floats:
+def mean_colors(source: StoredImage, segments: Integers) -> Floats:
     """Mean colour of every segment.
 
     Parameters
     ----------
-    source : Picture
+    source : StoredImage
     segments : ndarray of shape (h, w)
 
     Returns
@@ -176,13 +176,11 @@ def mean_colors(source: Picture, segments: Integers) -> Floats:
     """
     flat = segments.ravel()
     values = source.pixels.reshape(len(flat), -1)
-    size = np.bincount(flat)
-    sums = [np.bincount(flat, column.astype(np.float64)) for column in values.T]
-    return np.stack(sums, axis=1) / size[:, None]
+    return group_means(values, flat)
 
 
 def draw_borders(pixels: NDArray[Any], segments: Integers) -> NDArray[np.uint8]:
-    """The picture with the borders between segments drawn over it.
+    """The image with the borders between segments drawn over it.
 
     Parameters
     ----------
@@ -226,5 +224,5 @@ def number_pixels(name: str, segments: Integers) -> NDArray[np.uint16]:
     ndarray of uint16
     """
     if segments.max() > np.iinfo(np.uint16).max:
-        raise DataError(f"{name}: more segments than a picture can number; write NPY.")
+        raise DataError(f"{name}: more segments than an image can number; write NPY.")
     return segments.astype(np.uint16)

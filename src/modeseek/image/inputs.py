@@ -1,4 +1,4 @@
-"""Pictures as users give them: checks, channels last, colours that can be compared.
+"""Images as users give them: checks, channels last, colours that can be compared.
 
 The only file that knows scikit-image.
 """
@@ -26,8 +26,8 @@ except ImportError as error:
     ) from error
 
 
-class Palette(NamedTuple):
-    """Between the values of a picture and the colours that are compared."""
+class ColorSpace(NamedTuple):
+    """Between the values of an image and the colours that are compared."""
 
     lab: bool
     scale: float  # value that becomes 1
@@ -53,11 +53,11 @@ class Palette(NamedTuple):
         return np.asarray(values.astype(self.dtype))
 
 
-class Picture(NamedTuple):
-    """A picture as it is looked at: channels last."""
+class CheckedImage(NamedTuple):
+    """An image as it is looked at: channels last."""
 
     values: NDArray[np.generic]  # (*space, channels), a view of the user's array
-    palette: Palette
+    color_space: ColorSpace
     channel_axis: int | None
 
     @property
@@ -66,10 +66,10 @@ class Picture(NamedTuple):
         return self.values.shape[:-1]
 
 
-def check_picture(
+def check_image(
     image: ArrayLike, channel_axis: int | None, convert2lab: bool | None
-) -> Picture:
-    """Validate a picture and bring its channels to the last axis.
+) -> CheckedImage:
+    """Validate an image and bring its channels to the last axis.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def check_picture(
 
     Returns
     -------
-    Picture
+    CheckedImage
     """
     if isinstance(image, str | bytes | PathLike):
         raise TypeError(
@@ -102,7 +102,7 @@ def check_picture(
             "Give RGB as uint8, uint16 or floats between 0 and 1, or "
             "convert2lab=False."
         )
-    return Picture(values, _make_palette(array, lab), channel_axis)
+    return CheckedImage(values, _make_color_space(array, lab), channel_axis)
 
 
 def _channels_last(array: NDArray[Any], channel_axis: int | None) -> NDArray[Any]:
@@ -115,7 +115,7 @@ def _channels_last(array: NDArray[Any], channel_axis: int | None) -> NDArray[Any
             )
     if n_dims not in (2, 3):
         wish = (
-            " For a grey picture give channel_axis=None."
+            " For a grey image give channel_axis=None."
             if channel_axis is not None
             else " For channels give channel_axis."
         )
@@ -166,7 +166,7 @@ def _check_floats(array: NDArray[Any], lab: bool) -> None:
         )
 
 
-def _make_palette(array: NDArray[Any], lab: bool) -> Palette:
+def _make_color_space(array: NDArray[Any], lab: bool) -> ColorSpace:
     kind = array.dtype.kind
     if kind in "ui":
         limits = np.iinfo(array.dtype)
@@ -178,7 +178,7 @@ def _make_palette(array: NDArray[Any], lab: bool) -> Palette:
     else:
         low, high = float(array.min()), float(array.max())
     largest = max(abs(float(array.min())), abs(float(array.max())))
-    return Palette(lab, high if lab else largest or 1.0, low, high, array.dtype)
+    return ColorSpace(lab, high if lab else largest or 1.0, low, high, array.dtype)
 
 
 def is_constant(values: NDArray[Any]) -> bool:
