@@ -13,7 +13,7 @@ from skimage import data
 from modeseek import image
 from modeseek.field.fields import potential
 from modeseek.field.modes import cell_means
-from modeseek.image.pixel_landscape import PENALTIES, climb_pixels
+from modeseek.image.pixel_landscape import PENALTIES, Pixels, climb_pixels
 from modeseek.image.pixels import (
     block_size,
     draw_grid_centers,
@@ -437,8 +437,8 @@ def test_walking_finds_the_best_of_its_neighbours():
     colors = picture.reshape(-1, 3) + rng.uniform(-0.5, 0.5, (64 * 64, 3))
     place = positions(slice(0, 64), (64, 64), 1.0)
     Z = np.column_stack([(p - p.mean(axis=0)) / p.std() for p in (colors, place)])
-    frame = Frame(np.zeros(5), np.ones(5))
-    found = climb_pixels(frame, Z, 3, (64, 64), rng, 1, lambda stage, share: None)
+    pixels = Pixels(Frame(np.zeros(5), np.ones(5)), Z, 3, (64, 64))
+    found = climb_pixels(pixels, rng, 1, lambda stage, share: None)
     landscape, scores = found.landscape, found.scores
     i, _ = scores.best()
     np.testing.assert_array_equal(landscape.field.widths, scores.widths[i])

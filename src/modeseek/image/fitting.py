@@ -9,7 +9,12 @@ from numpy.typing import NDArray
 
 from modeseek.image.inputs import CheckedImage
 from modeseek.image.model import ImageModel
-from modeseek.image.pixel_landscape import ShowProgress, climb_pixels, pixel_frame
+from modeseek.image.pixel_landscape import (
+    Pixels,
+    ShowProgress,
+    climb_pixels,
+    pixel_frame,
+)
 from modeseek.image.pixels import (
     find_nearest_blocks,
     find_rounding_step,
@@ -55,7 +60,8 @@ def fit_model(
     place = positions(slice(0, grid[0]), grid, side)
     frame = pixel_frame(colors, place)
     Z = frame.enter(np.column_stack([colors, place]))
-    found = climb_pixels(frame, Z, n_channels, grid, rng, n_jobs, show_progress)
+    pixels = Pixels(frame, Z, n_channels, grid)
+    found = climb_pixels(pixels, rng, n_jobs, show_progress)
     landscape = found.landscape
     widths = landscape.field.widths
     pixel_blocks = np.arange(len(Z), dtype=np.int32).reshape(grid)

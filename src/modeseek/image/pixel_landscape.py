@@ -58,6 +58,15 @@ ASCENT = Ascent("plain_fixed_point", step_size=None, tol=1e-3, max_iter=STAGES[-
 TREE_ROWS = 2000
 
 
+class Pixels(NamedTuple):
+    """The pixels of an image, or means of blocks of them, as rows."""
+
+    frame: Frame  # that of :func:`pixel_frame`
+    Z: Floats  # (n, d) colour, then position, in the frame
+    n_channels: int  # features of colour
+    grid: tuple[int, ...]  # shape in which the rows lie
+
+
 class ClimbedPixels(NamedTuple):
     """The landscape of an image's pixels, and the mode that each pixel reached."""
 
@@ -88,10 +97,7 @@ def pixel_frame(colors: Floats, place: Floats) -> Frame:
 
 
 def climb_pixels(
-    frame: Frame,
-    Z: Floats,
-    n_channels: int,
-    space: tuple[int, ...],
+    pixels: Pixels,
     rng: np.random.Generator,
     n_jobs: int | None,
     show_progress: ShowProgress,
@@ -100,14 +106,7 @@ def climb_pixels(
 
     Parameters
     ----------
-    frame : Frame
-        That of :func:`pixel_frame`.
-    Z : ndarray of shape (n, d)
-        Colour, then position, in the frame.
-    n_channels : int
-        Features of colour.
-    space : tuple of int
-        Shape of the image.
+    pixels : Pixels
     rng : numpy.random.Generator
         Draws centres, folds and the pixels among which saddles are sought.
     n_jobs : int or None
@@ -118,7 +117,8 @@ def climb_pixels(
     -------
     ClimbedPixels
     """
-    field, scores = _fit_field(Z, n_channels, space, rng, n_jobs, show_progress)
+    frame, Z = pixels.frame, pixels.Z
+    field, scores = _fit_field(pixels, rng, n_jobs, show_progress)
     ends, end = climb_together(
         ASCENT,
         field,
@@ -153,15 +153,14 @@ def climb_pixels(
 
 
 def _fit_field(
-    Z: Floats,
-    n_channels: int,
-    space: tuple[int, ...],
+    pixels: Pixels,
     rng: np.random.Generator,
     n_jobs: int | None,
     show_progress: ShowProgress,
 ) -> tuple[PotentialField, Scores | None]:
     """The gradient of the log-density of pixels, and the losses of the widths tried."""
-    centers = draw_grid_centers(space, rng)
+    Z, n_channels = pixels.Z, pixels.n_channels
+    centers = draw_grid_centers(pixels.grid, rng)
     problem = Problem(
         enter=lambda rows: Z[rows],
         n_rows=len(Z),
