@@ -252,6 +252,7 @@ REFUSED = {
     ),
     "unknown penalty": ({"penalty": "lasso"}, "penalty must be one of 'ridge', 'l1'"),
     "unknown loss": ({"loss": "huber"}, "loss must be one of 'squared'"),
+    "unknown selection": ({"selection": "best"}, "selection must be one of 'one_se'"),
     "unknown basis": ({"basis": "plain"}, "basis must be one of"),
     "negative gamma": (
         {"coefficients": "multitask", "gamma": -1.0},

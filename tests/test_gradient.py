@@ -295,6 +295,42 @@ def test_the_winner_is_allowed_and_no_narrower_than_the_smallest_loss(direct, X)
     assert results["n_neighbors"].shape == (len(loss),)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"bandwidth": [0.5, 1.0, 2.0, 4.0, 8.0, 30.0]},
+        {"coefficients": "separate"},
+        {"bandwidth": "auto"},  # far apart, so that no widths are learned
+    ],
+)
+def test_min_selects_the_smallest_loss_that_is_allowed(options):
+    moved = False
+    for seed in (0, 4):
+        rows, component = three_gaussians().sample(150, random_state=seed)
+        rows = rows + 5.0 * component[:, None]
+        model = LogDensityGradient(n_centers=30, selection="min", **options).fit(rows)
+        results, best = model.cv_results_, (np.inf, None, None)
+        for i in np.flatnonzero(results["allowed"]):
+            for j, alpha in enumerate(results["alpha"]):
+                tried = results["mean_test_loss"][i, j], i, alpha
+                best = min(best, tried, key=lambda one: one[0])
+        np.testing.assert_array_equal(model.bandwidth_, results["bandwidth"][best[1]])
+        assert model.alpha_ == best[2]
+        cautious = clone(model).set_params(selection="one_se").fit(rows)
+        assert (cautious.bandwidth_ >= model.bandwidth_).all()
+        moved |= bool((cautious.bandwidth_ > model.bandwidth_).any())
+    assert moved
+
+
+def test_learned_widths_take_the_selection_for_their_grid(X):
+    for selection in ("one_se", "min"):
+        model = LogDensityGradient(
+            n_centers=20, bandwidth="learned", selection=selection
+        )
+        assert model.fit(X).settings_.selection == selection
+
+
 def printed_model(C, rows, bandwidth, alpha, shared):
     """Coefficients by the paper's formulas, in the unit of the data."""
     psi, slope = printed_basis(C, rows, bandwidth)
@@ -495,6 +531,7 @@ def test_parameters_are_set_by_their_names():
         "similarity",
         "loss",
         "cv",
+        "selection",
         "random_state",
         "n_jobs",
         "verbose",

@@ -39,6 +39,7 @@ OTHERS = {
     "similarity": np.zeros((7, 7)),
     "loss": "shifted_kl",
     "cv": 0,
+    "selection": "none",
     "random_state": "none",
     "n_jobs": 1,
     "verbose": 0,
@@ -87,6 +88,17 @@ def test_an_array_of_the_user_can_change_after_the_fit():
     ).fit(X)
     similarity[:] = 0.5
     np.testing.assert_array_equal(model.settings_.similarity, np.eye(2))
+
+
+def test_an_estimator_saved_before_selection_was_a_parameter_has_its_default():
+    model = LogDensityGradient(n_centers=20).fit(X)
+    state = dict(model.__getstate__())
+    del state["selection"]
+    state["settings_"] = type(model.settings_)(*model.settings_[:-1])
+    former = LogDensityGradient.__new__(LogDensityGradient)
+    former.__setstate__(state)
+    assert former.selection == former.settings_.selection == "one_se"
+    assert former.get_params() == model.get_params()
 
 
 def test_an_estimator_saved_without_settings_gets_those_of_its_parameters():

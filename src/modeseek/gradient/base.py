@@ -37,7 +37,8 @@ class GradientEstimator(BaseEstimator):
     feature_relevance_: Floats  # of those that measure it
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
+        # A file of an earlier version lacks the parameters that came later.
+        super().__setstate__({**type(self)().get_params(deep=False), **state})
         if "centers_" in state and "settings_" not in state:
             # Saved by a version that read the parameters whenever it was asked.
             self.settings_ = self._read_settings()

@@ -110,8 +110,7 @@ class LogDensityGradient(GradientEstimator):
         Width of the Gaussians.
 
         - ``"cv"`` chooses one width for all features among multiples of the median
-          distance between centres: the widest whose cross-validated loss is within
-          one standard error of the best.
+          distance between centres, by cross-validation and ``selection``.
         - ``"learned"`` learns a width for each feature of the standardised data, by
           descent of the cross-validated loss. Where a single Gaussian explains at
           least 0.3 of the gradient, that Gaussian joins the model
@@ -173,6 +172,14 @@ class LogDensityGradient(GradientEstimator):
     cv : int, cross-validation generator or iterable of (train, test), default=5
         Number of folds; or splits, whose test rows must not overlap and which train
         on all other rows. Rows drawn as centres only train.
+    selection : {"one_se", "min"}, default="one_se"
+        Which width the cross-validated losses choose, also as the start of learned
+        widths:
+
+        - ``"one_se"``: the widest whose loss is within one standard error of the
+          smallest. The loss is flat towards narrow Gaussians, and its minimum now
+          and then far too narrow.
+        - ``"min"``: the one of the smallest loss, as in the paper.
     random_state : int, RandomState instance or None, default=0
         Seed of the draw of centres and folds. The default gives the same model for
         the same data, every time.
@@ -276,6 +283,7 @@ class LogDensityGradient(GradientEstimator):
         similarity: str | ArrayLike = "ones",
         loss: str = "squared",
         cv: Any = 5,
+        selection: str = "one_se",
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -291,6 +299,7 @@ class LogDensityGradient(GradientEstimator):
         self.similarity = similarity
         self.loss = loss
         self.cv = cv
+        self.selection = selection
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose

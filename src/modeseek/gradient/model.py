@@ -115,7 +115,7 @@ def fit_grid(
         scores = search_default(problem, typical, lams, penalty, step)
     else:
         scores = search(problem, candidates, lams, penalty)
-    i, j = scores.winner()
+    i, j = scores.best() if problem.selection == "min" else scores.winner()
     return _solve(problem, scores.widths[i], lams, j, scores, penalty)
 
 

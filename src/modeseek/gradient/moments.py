@@ -147,6 +147,7 @@ class Problem(NamedTuple):
     common: bool = False  # the basis is phi itself, the same for every feature
     everything: Reducible | None = None  # all rows, in the frame
     steps: Floats | None = None  # (d,) of rounding, in the frame; 0 where there is none
+    selection: str = "one_se"  # how the width is chosen from the hold-out losses
 
 
 class Plan(NamedTuple):

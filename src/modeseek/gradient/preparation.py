@@ -94,6 +94,7 @@ def prepare(
         if len(sample.row)
         else FramedRows(source, frame, summary.row_weight),
         steps=rounding.step / frame.unit,
+        selection=settings.selection,
     )
     if grid.has_choice:
         folds = check_folds(given.cv, source.n_rows or 0)

@@ -47,6 +47,9 @@ GAMMAS = 10.0 ** np.arange(-3.0, 1.01)
 #: What ``bandwidth`` may say instead of numbers.
 WIDTH_WORDS = ("cv", "auto", "learned")
 
+#: How the width is chosen from the hold-out losses.
+SELECTIONS = ("one_se", "min")
+
 
 class Parameters(Protocol):
     """Parameters as users give them, see :class:`modeseek.LogDensityGradient`."""
@@ -62,6 +65,7 @@ class Parameters(Protocol):
     similarity: str | ArrayLike
     loss: str
     cv: Any
+    selection: str
     random_state: int | np.random.RandomState | None
     n_jobs: int | None
 
@@ -118,6 +122,7 @@ class GradientSettings(NamedTuple):
     positive: bool = False
     loss: str = "squared"
     similarity: str | Floats = "ones"  # (d, d)
+    selection: str = "one_se"
 
     @property
     def standardizes(self) -> bool:
@@ -162,6 +167,7 @@ def read_settings(given: Parameters, d: int) -> GradientSettings:
         raise TypeError(f"positive must be True or False, got {given.positive!r}.")
     check_loss_is_defined(given.loss)
     check_choice("loss", given.loss, tuple(LOSSES))
+    check_choice("selection", given.selection, SELECTIONS)
     similarity = given.similarity
     if isinstance(similarity, str):
         check_choice("similarity", similarity, SIMILARITIES)
@@ -175,6 +181,7 @@ def read_settings(given: Parameters, d: int) -> GradientSettings:
         bool(given.positive),
         given.loss,
         similarity,
+        given.selection,
     )
 
 
