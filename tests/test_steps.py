@@ -24,7 +24,7 @@ from modeseek.field.modes import (
     AT_MODE,
     Polished,
     _improves,
-    _look,
+    _local_shape,
     _match,
     _newton_move,
     _push,
@@ -404,7 +404,7 @@ def value(field, Z):
 @pytest.mark.parametrize("name", ["potential", "base", "kernel", "separate"])
 def test_what_is_looked_at_are_derivatives_in_widths(name):
     field, e = FIELDS[name], 1e-5 * np.diag(WIDTHS)
-    local = _look(field, NEAR)
+    local = _local_shape(field, NEAR)
 
     def slope(Z):
         here = field.evaluate(Z)
@@ -427,8 +427,8 @@ def test_what_is_looked_at_are_derivatives_in_widths(name):
 @pytest.mark.parametrize("turned", [1.0, -1.0])
 def test_a_feature_outside_the_model_counts_as_falling_without_end(turned):
     Z, field = turned * NEAR, FIELDS["outside"]
-    local = _look(field, Z)
-    inside = _look(
+    local = _local_shape(field, Z)
+    inside = _local_shape(
         PotentialField(CENTERS[:, [0, 2]], WIDTHS[[0, 2]], SIGNED, np.zeros(2)),
         Z[:, [0, 2]],
     )
@@ -443,7 +443,7 @@ def test_newtons_step_solves_for_the_maximum_and_is_half_a_width_at_most():
     field = PotentialField(np.zeros((1, 3)), WIDTHS, np.ones(1), np.zeros(3))
     U = np.array([[0.1, 0.0, 0.0], [0.2, -0.1, 0.1], [0.3, 0.4, 0.0], [0.5, 0.5, 0.5]])
     Z = U * WIDTHS
-    move = _newton_move(field, _look(field, Z)) / WIDTHS
+    move = _newton_move(field, _local_shape(field, Z)) / WIDTHS
     for u, m in zip(U, move, strict=True):
         # In widths f = exp(-u.u / 2): gradient -u f, Hessian (u u' - 1) f.
         newton = np.linalg.solve(np.outer(u, u) - np.eye(3), u)
@@ -452,7 +452,7 @@ def test_newtons_step_solves_for_the_maximum_and_is_half_a_width_at_most():
 
 
 def test_newtons_step_stays_in_the_model():
-    local = _look(FIELDS["outside"], NEAR)
+    local = _local_shape(FIELDS["outside"], NEAR)
     move = _newton_move(FIELDS["outside"], local)
     assert (move[:, 1] == 0).all()
     assert np.isfinite(move).all()
@@ -517,7 +517,7 @@ def test_points_are_polished_as_each_of_them_alone(monkeypatch):
 
     monkeypatch.setattr(modes, "climb", count)
     points = np.array([[1.4, 0.1], [0.3, 0.0], [-0.6, 0.5], [-1.3, 0.0]])
-    values = _look(PAIR, points).values[:, -1]
+    values = _local_shape(PAIR, points).values[:, -1]
     assert 0 < (values >= 0).sum() < len(points)
     together = polish(PAIR, points)
     alone = [polish(PAIR, point[None]).points[0] for point in points]

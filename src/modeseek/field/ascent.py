@@ -80,25 +80,10 @@ def climb(
     certain: Callable[[Floats], Bools] | None = None,
     record: Callable[[Floats], None] | None = None,
 ) -> Climb:
-    """Move rows uphill until their moves are shorter than ``tol``.
+    """Move rows (m, d) of the frame uphill until they move less than ``tol`` widths.
 
-    Parameters
-    ----------
-    field : Field
-    Z : ndarray of shape (m, d)
-        Starting points, in the frame.
-    step : Step
-    tol : float
-        Length of the last move, in widths.
-    max_iter : int
-    certain : callable, optional
-        Tells of points whether they need not climb on: their mode is known.
-    record : callable, optional
-        Called with all points before the first and after every iteration.
-
-    Returns
-    -------
-    Climb
+    A row whose mode is ``certain`` at its point climbs no further. ``record`` is called
+    with all points before the first step and after every one.
     """
     points = np.array(Z, dtype=np.float64)
     n_iter = np.zeros(len(Z), dtype=np.intp)
@@ -261,25 +246,12 @@ def accelerated() -> Step:
 def _follow_parabola(
     field: Field, Z: Floats, here: Evaluation, g: Floats, trust: Floats
 ) -> tuple[Floats, Floats]:
-    r"""Path of the gradient on the local parabola, as far as is trusted.
+    """Path of the gradient on the local parabola, as far as is trusted.
 
-    With g and H divided by the mass, the path is :math:`(e^{tH} - 1) H^{-1} g` after
-    t steps of the fixed point; t is sought so that the path is as long as trusted.
-
-    Parameters
-    ----------
-    field : Field
-    Z : ndarray of shape (m, d)
-    here : Evaluation
-    g : ndarray of shape (m, d)
-        Gradient in widths.
-    trust : ndarray of shape (m,)
-
-    Returns
-    -------
-    move : ndarray of shape (m, d)
-    foretold : ndarray of shape (m, d)
-        Gradient at its end, if the field were the parabola.
+    With g (in widths) and H divided by the mass, the path is
+    :math:`(e^{tH} - 1) H^{-1} g` after t steps of the fixed point; t is sought so that
+    the path is as long as trusted. Returns the move, and the gradient at its end if the
+    field were the parabola.
     """
     root = np.sqrt(np.broadcast_to(here.factor * here.mass, Z.shape))
     H = curvature(field, Z) / root[:, :, None] / root[:, None, :]

@@ -48,18 +48,9 @@ class Basins(NamedTuple):
 
 
 def certain_basins(field: Field, modes: Floats) -> Basins:
-    """Find the ellipsoids around modes in which every way up ends there.
+    """Ellipsoids around modes (k, d) in which every way up ends there.
 
-    Parameters
-    ----------
-    field : Field
-    modes : ndarray of shape (k, d)
-
-    Returns
-    -------
-    Basins
-        With a radius of zero where nothing is certain, as in fields without a
-        potential.
+    A radius is zero where nothing is certain, as in fields without a potential.
     """
     radii = _radii(field, modes)
     scales = np.tile(1.0 / field.widths, (len(modes), 1))

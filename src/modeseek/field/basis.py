@@ -17,18 +17,9 @@ from modeseek.rows.arrays import Floats
 
 
 def squared_distances(Z: Floats, C: Floats, weights: Floats) -> Floats:
-    """Squared distances between rows and centres, each feature times a weight.
+    """Squared distances of rows (m, d) from centres (b, d), shape (m, b).
 
-    Parameters
-    ----------
-    Z : ndarray of shape (m, d)
-    C : ndarray of shape (b, d)
-    weights : ndarray of shape (d,)
-        Factor of each feature before squaring: 1 / width.
-
-    Returns
-    -------
-    ndarray of shape (m, b)
+    Each feature is multiplied by its weight before squaring: 1 / width.
     """
     # The product cancels where rows are many widths from the origin: move it first.
     middle = C.mean(axis=0)
@@ -41,19 +32,7 @@ def squared_distances(Z: Floats, C: Floats, weights: Floats) -> Floats:
 
 
 def exponents(Z: Floats, C: Floats, weights: Floats) -> Floats:
-    """Logs of the Gaussians: minus half the squared distances, in a single product.
-
-    Parameters
-    ----------
-    Z : ndarray of shape (m, d)
-    C : ndarray of shape (b, d)
-    weights : ndarray of shape (d,)
-        Factor of each feature before squaring: 1 / width.
-
-    Returns
-    -------
-    ndarray of shape (m, b)
-    """
+    """Logs of the Gaussians: minus half the squared distances, in a single product."""
     middle = C.mean(axis=0)
     U, V = (Z - middle) * weights, (C - middle) * weights
     halves = [-0.5 * np.einsum("ij,ij->i", A, A)[:, None] for A in (U, V)]
@@ -65,21 +44,11 @@ def exponents(Z: Floats, C: Floats, weights: Floats) -> Floats:
 
 
 def gaussians(D: Floats, scales: Floats) -> Iterator[Floats]:
-    """Yield ``exp(-D / (2 s^2))`` for descending scales.
+    """Yield ``exp(-D / (2 s^2))`` for descending scales s; D is of shape (m, b).
 
     Where a squared scale is half or a quarter of the one before, the values are squared
     instead of computed: the exponential is most of the cost of a width. The array
     yielded is overwritten by the next one.
-
-    Parameters
-    ----------
-    D : ndarray of shape (m, b)
-    scales : ndarray of shape (s,)
-        Descending.
-
-    Yields
-    ------
-    ndarray of shape (m, b)
     """
     P = np.empty_like(D)
     previous = np.inf
@@ -107,21 +76,10 @@ def inverse_square(widths: Floats) -> Floats:
 def basis_of_features(
     Z: Floats, C: Floats, widths: Floats, common: bool = False
 ) -> Iterator[tuple[int, Floats, Floats]]:
-    """Yield every feature with its basis and the derivative of that along it.
+    """Yield every feature's number, its basis, and the derivative of that along it.
 
-    Parameters
-    ----------
-    Z : ndarray of shape (m, d)
-    C : ndarray of shape (b, d)
-    widths : ndarray of shape (d,)
-    common : bool
-        The basis is phi for every feature, instead of its derivative.
-
-    Yields
-    ------
-    j : int
-    psi : ndarray of shape (m, b)
-    derivative : ndarray of shape (m, b)
+    Both are of shape (m, b), for rows Z and centres C. The basis is phi for every
+    feature if it is ``common``, else the derivative of phi.
     """
     P = np.exp(-0.5 * squared_distances(Z, C, 1.0 / widths))
     for j, inverse in enumerate(inverse_square(widths)):

@@ -57,24 +57,11 @@ class Ascent(NamedTuple):
         block_rows: int | None = None,
         show_progress: Callable[[float], None] | None = None,
     ) -> Climb:
-        """Climb from all rows, in blocks on the thread pool.
+        """Climb from all rows (n, d) of the frame, in blocks on the thread pool.
 
-        Parameters
-        ----------
-        field : Field
-        Z : ndarray of shape (n, d)
-            Rows, in the frame.
-        n_jobs : int or None
-        basins : Basins, optional
-            Where a row stops, as its mode is certain there.
-        block_rows : int, optional
-            Rows of a block; None takes as many as fit in a core's cache.
-        show_progress : callable, optional
-            Called with the share of the rows that have climbed, after every block.
-
-        Returns
-        -------
-        Climb
+        A row stops in one of the basins: its mode is certain there. Blocks are of
+        ``block_rows``, or of as many as fit in a core's cache. ``show_progress`` is
+        called after each with the share of the rows that have climbed.
         """
         step = self.step(field)
         columns = len(field.centers)
@@ -109,19 +96,9 @@ class Ascent(NamedTuple):
         n_jobs: int | None = None,
         basins: Basins | None = None,
     ) -> Integers:
-        """Mode of every end of a climb; ends that stopped short climb on.
+        """Mode of every end of a climb, shape (n,); ends that stopped short climb on.
 
-        Parameters
-        ----------
-        field : Field
-        ends : ndarray of shape (n, d)
-        modes : ndarray of shape (k, d)
-        n_jobs : int or None
-        basins : Basins, optional
-
-        Returns
-        -------
-        ndarray of shape (n,)
+        Modes and basins are as for :func:`modeseek.field.modes.assign_modes`.
         """
 
         def climb_on(Z: Floats) -> Floats:
@@ -143,28 +120,8 @@ def climb_together(
     """Climb from many rows in stages, after each of which rows that met go on as one.
 
     Much faster than :meth:`Ascent.climb`, as paths soon run together; a row may end
-    beside the mode that it would have reached alone.
-
-    Parameters
-    ----------
-    ascent : Ascent
-    field : Field
-    Z : ndarray of shape (n, d)
-        Rows, in the frame.
-    stages : tuple of int
-        Most steps of each stage.
-    block_rows : int
-        Rows of a block of work.
-    n_jobs : int or None
-    show_progress : callable
-        Called with the share of the work that is done.
-
-    Returns
-    -------
-    ends : ndarray of shape (m, d)
-        Distinct ends.
-    end : ndarray of shape (n,)
-        The end of each row.
+    beside the mode that it would have reached alone. ``stages`` are the most steps of
+    each. Returns the distinct ends (m, d), and which of them each row reached (n,).
     """
     ends, end = Z, np.arange(len(Z))
     for stage, max_iter in enumerate(stages):

@@ -149,19 +149,8 @@ def build_landscape(
 ) -> FieldLandscape:
     """A landscape of modes that were found in the frame.
 
-    Parameters
-    ----------
-    frame, field, ascent, peaks, mode_weights, learned_widths
-        See :class:`FieldLandscape`.
-    tree : MergeTree
-        Its saddles in the frame.
-    Z : ndarray of shape (n, d)
-        Rows that the landscape was made from, in the frame; they tell its reach.
-    n_jobs : int or None
-
-    Returns
-    -------
-    FieldLandscape
+    Saddles of the tree and the rows Z that it was made from, which tell its reach, are
+    in the frame too; what else is passed becomes part of it as it is.
     """
     nearest = map_rows(
         lambda rows: field.evaluate(rows).nearest, Z, len(field.centers), n_jobs
@@ -243,19 +232,7 @@ def blur_rows(
     X: NDArray[np.floating],
     n_jobs: int | None = None,
 ) -> Floats:
-    """Rows after a fixed-point step on each of several fields.
-
-    Parameters
-    ----------
-    rounds : tuple of (Frame, Field)
-    X : ndarray of shape (n, d)
-        In the data's coordinates.
-    n_jobs : int or None
-
-    Returns
-    -------
-    ndarray of shape (n, d)
-    """
+    """Rows of data (n, d) after a fixed-point step on each of several fields."""
     moved = np.asarray(X, dtype=np.float64)
     for frame, field in rounds:
         step = partial(_fixed_point_step, field)

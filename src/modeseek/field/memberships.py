@@ -16,22 +16,10 @@ PROFILE_POINTS = 21
 def soft_memberships(
     field: Field, Z: Floats, labels: Integers, tops: Floats, barrier: Floats
 ) -> Floats:
-    """Shares of rows in clusters: exp of minus the barrier on the way, normalised.
+    """Shares of rows (m, d) in clusters, (m, k): exp of minus the barrier, normalised.
 
-    Parameters
-    ----------
-    field : Field
-    Z : ndarray of shape (m, d)
-    labels : ndarray of shape (m,)
-        Own cluster.
-    tops : ndarray of shape (k, d)
-        Highest mode of each cluster.
-    barrier : ndarray of shape (m, k)
-        Descent from the row's own mode to the saddle on the way to each cluster.
-
-    Returns
-    -------
-    ndarray of shape (m, k)
+    Barriers (m, k) are those from each row's own mode to the saddle on the way to each
+    cluster. The straight way to the top of a cluster, its highest mode, may fall less.
     """
     descent = barrier.copy()
     for k, top in enumerate(tops):

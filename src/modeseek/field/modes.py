@@ -82,18 +82,8 @@ def _local_shape(field: Field, Z: Floats) -> _LocalShape:
 def polish(field: Field, Z: Floats) -> Polished:
     """Newton's method to the maximum beside each point.
 
-    Where the Hessian is not negative definite, or Newton's step would go downhill,
-    the fixed point's step is taken instead, so a point never leaves its basin for a
-    saddle.
-
-    Parameters
-    ----------
-    field : Field
-    Z : ndarray of shape (m, d)
-
-    Returns
-    -------
-    Polished
+    Where the Hessian is not negative definite, or Newton's step would go downhill, the
+    fixed point's step is taken instead, so a point never leaves its basin for a saddle.
     """
     points = np.array(Z, dtype=np.float64)
     step = fixed_point()
@@ -149,18 +139,7 @@ def _improves(field: Field, start: Floats, end: Floats) -> Bools:
 
 @one_blas_thread()
 def find_modes(field: Field, ends: Floats) -> Floats:
-    """Distinct maxima at the ends of climbs, polished.
-
-    Parameters
-    ----------
-    field : Field
-    ends : ndarray of shape (m, d)
-
-    Returns
-    -------
-    ndarray of shape (k, d)
-        Empty if no end is a maximum.
-    """
+    """Distinct maxima at the ends (m, d) of climbs, polished; there may be none."""
     polished = polish(field, cell_means(ends, field.widths, AT_MODE)[0])
     points = polished.points[polished.is_mode]
     if len(points) < 2:
@@ -174,17 +153,7 @@ def find_modes(field: Field, ends: Floats) -> Floats:
 def cell_means(points: Floats, widths: Floats, side: float) -> tuple[Floats, Integers]:
     """Mean of the points in every cell of a grid, and the cell of each point.
 
-    Parameters
-    ----------
-    points : ndarray of shape (n, d)
-    widths : ndarray of shape (d,)
-    side : float
-        Of a cell, in widths.
-
-    Returns
-    -------
-    means : ndarray of shape (n_cells, d)
-    cell : ndarray of shape (n,)
+    The sides of a cell are so many widths of each feature.
     """
     corner = np.floor(points * (1.0 / widths) / side)
     cell = np.unique(corner, axis=0, return_inverse=True)[1].ravel()
@@ -201,26 +170,12 @@ def highest_center(field: Field) -> Floats:
 def rank_modes(
     field: Field, modes: Floats, reached: Integers, weight: Floats | None = None
 ) -> tuple[Floats, Floats, Integers]:
-    """Number the modes that rows reached by their height.
+    """Drop modes that no row reached, and number the others by height, highest first.
 
-    Parameters
-    ----------
-    field : Field
-    modes : ndarray of shape (k, d)
-        In any order; those that no row reached are dropped.
-    reached : ndarray of shape (n,)
-        Mode of each row.
-    weight : ndarray of shape (n,), optional
-        Of the rows; None is 1 for each. Without a potential it is the height.
-
-    Returns
-    -------
-    peaks : ndarray of shape (n_reached, d)
-        Highest first.
-    weights : ndarray of shape (n_reached,)
-        Of the rows that reached each.
-    reached : ndarray of shape (n,)
-        Each row's peak.
+    ``reached`` has the mode of each row, of weight 1 by default. Without a potential,
+    the weight of its rows is the height of a mode. Returns the modes in their new
+    order, the weight of the rows that reached each, and the new number of each row's
+    mode.
     """
     share = np.bincount(reached, weights=weight, minlength=len(modes))
     weights = share.astype(np.float64)
@@ -246,22 +201,10 @@ def assign_modes(
     climb_on: Callable[[Floats], Floats],
     basins: Basins | None = None,
 ) -> Integers:
-    """Mode of every end.
+    """Number of the mode that each end (m, d) of a climb belongs to.
 
-    Parameters
-    ----------
-    field : Field
-    ends : ndarray of shape (m, d)
-    modes : ndarray of shape (k, d)
-    climb_on : callable
-        Climbs from points that were pushed.
-    basins : Basins, optional
-        Of the modes. An end inside is not followed further.
-
-    Returns
-    -------
-    ndarray of shape (m,)
-        Rows of ``modes``.
+    ``climb_on`` climbs from points that were pushed off a saddle or a plateau. An end
+    in one of the modes' basins is not followed further.
     """
     tree = KDTree(modes / field.widths)
     mode, lost = _match(tree, field, ends, AT_MODE)

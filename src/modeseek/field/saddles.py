@@ -51,18 +51,8 @@ def build_tree(
 ) -> MergeTree:
     """Find the saddles between modes and merge them from the highest down.
 
-    Parameters
-    ----------
-    field : Field
-    modes : ndarray of shape (k, d)
-    Z : ndarray of shape (m, d)
-        Some rows, in the frame.
-    mode_of_row : ndarray of shape (m,)
-
-    Returns
-    -------
-    MergeTree
-        With standard errors of zero.
+    They are sought beside segments between modes and between some rows Z, whose modes
+    are known. Everything is in the frame; standard errors of the tree are zero.
     """
     k = len(modes)
     nodes = np.concatenate([modes, Z])
@@ -145,20 +135,10 @@ def profiles(
     n_points: int,
     ends: tuple[Floats, Floats] | None = None,
 ) -> Floats:
-    """Heights along segments between points, shape (e, n_points).
+    """Heights along segments from A to B, (e, d) each; shape (e, n_points).
 
-    Parameters
-    ----------
-    field : Field
-    A, B : ndarray of shape (e, d)
-    n_points : int
-    ends : pair of ndarray of shape (e,), optional
-        Heights of A and B. They matter where the field has no potential: the line
-        integral is tilted to meet both; without them it starts from zero.
-
-    Returns
-    -------
-    ndarray of shape (e, n_points)
+    The heights of their ends matter where the field has no potential: the line integral
+    is tilted to meet both. Without them it starts from zero.
     """
     along = _segments(A, B, n_points)
     if has_potential(field):

@@ -51,19 +51,7 @@ class Cells(NamedTuple):
 
 
 def cut_cells(nodes: Floats, label: Integers) -> Cells:
-    """Cut nodes into cells, in halves along their widest feature.
-
-    Parameters
-    ----------
-    nodes : ndarray of shape (m, d)
-        Points to be cut into cells.
-    label : ndarray of shape (m,)
-        Of each node: a cell holds nodes of one label.
-
-    Returns
-    -------
-    Cells
-    """
+    """Cut nodes (m, d) into cells of one label, in halves of the widest feature."""
     order = np.argsort(label, kind="stable")
     bounds = np.flatnonzero(np.diff(label[order])) + 1
     waiting, parts = np.split(order, bounds), []
@@ -93,19 +81,7 @@ def cut_cells(nodes: Floats, label: Integers) -> Cells:
 
 
 def nearest_labels(cells: Cells, Z: Floats, n_jobs: int | None = None) -> Integers:
-    """Label of the nearest node of every row, or -1 where the cells hardly help.
-
-    Parameters
-    ----------
-    cells : Cells
-        Of labelled nodes.
-    Z, n_jobs
-        As for :func:`modeseek.graph.row_graph.nearest_nodes`.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-    """
+    """Label of the nearest node of every row (n, d); -1 where the cells hardly help."""
 
     def kernel(rows: slice) -> Integers:
         return _in_block(cells, Z[rows])

@@ -39,19 +39,7 @@ class Neighbors(NamedTuple):
 
 
 def find_neighbors(search: Search, q: int) -> Neighbors:
-    """Find the q nearest others of every node.
-
-    Parameters
-    ----------
-    search : Search
-        Of distinct nodes.
-    q : int
-        Neighbours of each, fewer than there are nodes.
-
-    Returns
-    -------
-    Neighbors
-    """
+    """Find the q nearest others of every node; q is less than the number of nodes."""
     distance, index = search.query(search.nodes, q + 1)
     # Each one's nearest is itself, unless rows that differ coincide in the frame.
     return Neighbors(distance[:, 1:], index[:, 1:])
@@ -59,21 +47,10 @@ def find_neighbors(search: Search, q: int) -> Neighbors:
 
 @one_blas_thread()
 def find_edges(nodes: Floats, near: Neighbors) -> Integers:
-    """Edges between neighbours, and ties that connect all nodes.
+    """Edges between near neighbours, and ties that connect all nodes; shape (e, 2).
 
     Every connected component is tied to its nearest nodes outside, until one is left.
-
-    Parameters
-    ----------
-    nodes : ndarray of shape (m, d)
-        Distinct rows.
-    near : Neighbors
-        Of the nodes: the first of them get edges.
-
-    Returns
-    -------
-    ndarray of shape (e, 2)
-        The lower number first, in ascending order.
+    The lower number of an edge comes first, and edges are in ascending order.
     """
     m = len(nodes)
     edges = distinct_pairs(np.arange(m)[:, None], near.node[:, :EDGE_NEIGHBORS], m)
@@ -134,24 +111,10 @@ def _nearest_outside(nodes: Floats, piece: Integers, some: Integers) -> Integers
 def edge_heights(
     search: Search, near: Neighbors, edges: Integers, height: Floats, dimension: float
 ) -> Floats:
-    """Height of the lowest point of each edge, from its ends and half-way.
+    """Height of the lowest point of each edge, from its ends and half-way; shape (e,).
 
-    Parameters
-    ----------
-    search : Search
-        Of the nodes.
-    near : Neighbors
-        Of the nodes.
-    edges : ndarray of shape (e, 2)
-        As :func:`find_edges` gives them.
-    height : ndarray of shape (m,)
-        Log-density at the nodes.
-    dimension : float
-        By which distances become log-densities.
-
-    Returns
-    -------
-    ndarray of shape (e,)
+    ``height`` is the log-density at each node; the dimension makes log-densities of
+    distances.
     """
     q = min(MIDWAY_NEIGHBOR, near.distance.shape[1])
     here = safe_log(near.distance[:, q - 1])

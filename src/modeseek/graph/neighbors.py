@@ -21,18 +21,11 @@ BLOCK = 4096
 
 
 class Search:
-    """Nodes among which the nearest are sought.
+    """Nodes (m, d), distinct ones, among which the nearest are sought.
 
-    Parameters
-    ----------
-    nodes : ndarray of shape (m, d)
-        Points, distinct ones.
-    grain : float
-        Distances are measured as with this much added at a right angle, see
-        :mod:`modeseek.rows.rounding`.
-    n_jobs : int or None
-        Threads, see :func:`modeseek.rows.blocks.count_workers`. The result does not
-        depend on it.
+    Distances are measured as with the grain added at a right angle, see
+    :mod:`modeseek.rows.rounding`. The result does not depend on ``n_jobs``, the number
+    of threads.
     """
 
     def __init__(
@@ -42,19 +35,9 @@ class Search:
         self._tree = KDTree(nodes, LEAF) if nodes.shape[1] <= TREE_FEATURES else None
 
     def query(self, Z: Floats, k: int) -> tuple[Floats, Integers]:
-        """Distances to the k nearest nodes, nearest first, and their numbers.
+        """Distances to the k nearest nodes, nearest first, and the nodes' numbers.
 
-        Parameters
-        ----------
-        Z : ndarray of shape (n, d)
-            Points whose nearest nodes are sought.
-        k : int
-            How many of them, at most all.
-
-        Returns
-        -------
-        distance : ndarray of shape (n, k)
-        index : ndarray of shape (n, k)
+        Both are of shape (n, k).
         """
         if self._tree is not None:
             ranks, workers = np.arange(1, k + 1), count_workers(self._n_jobs)

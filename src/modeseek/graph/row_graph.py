@@ -74,22 +74,9 @@ def build_graph(
 ) -> tuple[RowGraph, MergeTree]:
     """Find the heights of rows, their ways up, and the tree of their modes.
 
-    Parameters
-    ----------
-    nodes : ndarray of shape (m, d)
-        Distinct rows, at least two.
-    counts : ndarray of shape (m,)
-        Copies of each; only their proportions matter.
-    grain : float
-        Distances below this mean nothing, see :mod:`modeseek.rows.rounding`.
-    n_jobs : int or None
-        Threads, see :func:`modeseek.rows.blocks.count_workers`.
-
-    Returns
-    -------
-    graph : RowGraph
-    tree : MergeTree
-        Of ``graph.peaks``, with its saddles in the frame.
+    Nodes are distinct rows (m, d), at least two, and counts (m,) tell the copies of
+    each; only their proportions matter. Distances below the grain mean nothing, see
+    :mod:`modeseek.rows.rounding`. Saddles of the tree are in the frame.
     """
     m, d = nodes.shape
     search = Search(nodes, grain, n_jobs)
@@ -189,35 +176,13 @@ def _build_tree(graph: RowGraph, edges: Integers, edge_height: Floats) -> MergeT
 def nearest_nodes(
     graph: RowGraph, Z: Floats, n_jobs: int | None = None
 ) -> tuple[Integers, Floats]:
-    """Nearest node of every row, and its distance.
-
-    Parameters
-    ----------
-    graph : RowGraph
-        Built from other rows, or these.
-    Z : ndarray of shape (n, d)
-        Rows, in the frame of the graph.
-    n_jobs : int or None
-        Threads, see :func:`modeseek.rows.blocks.count_workers`.
-
-    Returns
-    -------
-    index : ndarray of shape (n,)
-    distance : ndarray of shape (n,)
-    """
+    """Number of the nearest node of every row (n, d) of the frame, and its distance."""
     distance, index = Search(graph.nodes, n_jobs=n_jobs).query(Z, 1)
     return index[:, 0], distance[:, 0]
 
 
 def nearest_modes(graph: RowGraph, Z: Floats, n_jobs: int | None = None) -> Integers:
-    """Mode of the nearest node of every row.
-
-    Parameters are those of :func:`nearest_nodes`.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-    """
+    """Mode of the nearest node of every row (n, d) of the frame."""
     few = len(Z) < CELLS_FROM * len(graph.nodes)
     if few or Z.shape[1] <= TREE_FEATURES:
         return graph.mode[nearest_nodes(graph, Z, n_jobs)[0]]
@@ -230,14 +195,7 @@ def nearest_modes(graph: RowGraph, Z: Floats, n_jobs: int | None = None) -> Inte
 
 
 def row_heights(graph: RowGraph, Z: Floats, n_jobs: int | None = None) -> Floats:
-    """Log-density at rows, by their distances to nodes; at a node, the node's own.
-
-    Parameters are those of :func:`nearest_nodes`.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-    """
+    """Log-density at rows, by their distances to nodes; at a node, the node's own."""
     k = min(HEIGHT_NEIGHBORS, max(1, len(graph.nodes) // 4))
     distance, index = Search(graph.nodes, graph.grain, n_jobs).query(Z, k)
     at_node = (graph.nodes[index[:, 0]] == Z).all(axis=1)
@@ -252,26 +210,14 @@ def row_memberships(
     barrier: Floats,
     n_jobs: int | None = None,
 ) -> Floats:
-    r"""Shares of rows in clusters, by the saddle on the way and the distance.
+    r"""Shares of rows in clusters, (n, n_clusters), by the saddle and the distance.
 
     A row at the nearest node i, with distances :math:`r_{ik}` to the nearest node of
     cluster k, belongs to it in proportion to
-    :math:`e^{-b_{ik}} (\rho_i / \max(\rho_i, r_{ik}))^D`, with :math:`b` the height
-    of the node above the saddle, if it is above, and :math:`\rho` its radius.
-
-    Parameters
-    ----------
-    graph, Z, n_jobs
-        As for :func:`nearest_nodes`.
-    node_labels : ndarray of shape (m,)
-        Cluster of each node.
-    barrier : ndarray of shape (k, n_clusters)
-        Height of each mode above the saddle on the way to each cluster.
-
-    Returns
-    -------
-    ndarray of shape (n, n_clusters)
-        Rows sum to 1; the largest entry is the nearest node's cluster.
+    :math:`e^{-b_{ik}} (\rho_i / \max(\rho_i, r_{ik}))^D`, with :math:`b` the height of
+    the node above the saddle, if it is above, and :math:`\rho` its radius. Nodes have
+    their clusters as labels, and ``barrier`` is the height of each mode above the
+    saddle on the way to each cluster. The largest share is in the nearest node's.
     """
     index, own = nearest_nodes(graph, Z, n_jobs)
     mode = graph.mode[index]

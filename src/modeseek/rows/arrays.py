@@ -13,17 +13,6 @@ Bools: TypeAlias = NDArray[np.bool_]
 
 
 def group_means(rows: NDArray[np.generic], group: NDArray[np.integer]) -> Floats:
-    """Mean of the rows of every group.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-    group : ndarray of shape (n,)
-        Group of each row, numbered from 0, none empty.
-
-    Returns
-    -------
-    ndarray of shape (n_groups, d)
-    """
+    """Mean of the rows (n, d) of every group, numbered from 0 and none empty."""
     sums = [np.bincount(group, weights=feature) for feature in rows.T]
     return np.stack(sums, axis=1) / np.bincount(group)[:, None]

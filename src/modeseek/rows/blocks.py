@@ -73,18 +73,7 @@ def chunk_slices(n_rows: int, n_columns: int) -> list[slice]:
 def in_chunks(function: Callable[[A], A], rows: A, n_columns: int) -> A:
     """Apply a function to rows, a few at a time, and stack the results.
 
-    Parameters
-    ----------
-    function : callable
-        Takes rows; gives an array with as many.
-    rows : ndarray of shape (n, ...)
-        What it is applied to.
-    n_columns : int
-        Columns of the largest work array of the function.
-
-    Returns
-    -------
-    ndarray of shape (n, ...)
+    The columns are those of its largest work array, which is to stay in cache.
     """
     slices = chunk_slices(len(rows), n_columns) or [slice(0, 0)]
     return np.concatenate([function(rows[chunk]) for chunk in slices])
@@ -97,23 +86,10 @@ def map_blocks(
     n_jobs: int | None = None,
     size: int = BLOCK_ROWS,
 ) -> Iterator[T]:
-    """Yield ``kernel(rows)`` for every block of rows, in order.
+    """Yield ``kernel(rows)`` for every slice of ``size`` rows, in order.
 
-    Parameters
-    ----------
-    kernel : callable
-        Takes a slice of rows. It runs in a thread of the pool.
-    n_rows : int
-        Number of rows to cut into blocks.
-    n_jobs : int or None
-        Threads, see :func:`count_workers`.
-    size : int
-        Rows per block.
-
-    Yields
-    ------
-    object
-        What the kernel returned, block by block.
+    The kernel runs in a thread of the pool; ``n_jobs`` is that of
+    :func:`count_workers`.
     """
     slices = row_slices(n_rows, size)
     workers = min(count_workers(n_jobs), len(slices))

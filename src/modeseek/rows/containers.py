@@ -68,15 +68,7 @@ def is_chunked(X: Any) -> bool:
 
 
 def check_in_memory(X: Any, why: str) -> None:
-    """Refuse chunks and Dask where all rows are needed at once.
-
-    Parameters
-    ----------
-    X : object
-        Rows as users pass them.
-    why : str
-        What needs them, and what to do instead.
-    """
+    """Refuse chunks and Dask where all rows are needed at once, and say why."""
     if is_lazy(X) or is_chunked(X):
         kind = "on Dask" if is_lazy(X) else "in chunks"
         raise TypeError(f"The rows are {kind}, and {why}")
@@ -122,24 +114,11 @@ def open_rows(
     reset: bool,
     again: bool = True,
 ) -> Source:
-    """Make a source of what users pass as rows and weights.
+    """Make a source of what users pass as rows and weights, in any container.
 
-    Parameters
-    ----------
-    estimator : BaseEstimator
-        Told the number and names of the features, or asked for them.
-    X, sample_weight : object
-        Rows in any container, and their weights in one that goes with it, or None.
-    n_jobs : int or None
-        Threads of a reduction, see :func:`modeseek.rows.blocks.count_workers`.
-    reset : bool
-        Whether the estimator is being fitted anew.
-    again : bool
-        Whether chunks will be read more than once.
-
-    Returns
-    -------
-    Source
+    The estimator is told the number and names of the features if it is fitted anew,
+    with ``reset``, and asked for them otherwise. Chunks that are read only once need no
+    ``again``: they may be an iterator.
     """
     if is_lazy(X):
         return _open_lazy(estimator, X, sample_weight, reset)
@@ -216,37 +195,15 @@ def apply_rowwise(
 ) -> Any:
     """Apply a function to rows that users pass, some at a time; lazily on Dask.
 
-    Parameters
-    ----------
-    estimator : BaseEstimator
-        Fitted: the rows must have its features.
-    X : object
-        Any container of rows. Chunks may be an iterator here: they are read once.
-    function, frame, example
-        See :meth:`modeseek.rows.source.Source.apply_rowwise`.
-
-    Returns
-    -------
-    ndarray or dask.array.Array of shape (n_rows, ...)
+    The rows must have the features of the fitted estimator. See
+    :meth:`modeseek.rows.source.Source.apply_rowwise`.
     """
     source = open_rows(estimator, X, None, None, reset=False, again=False)
     return source.apply_rowwise(function, frame, example)
 
 
 def look_up(table: NDArray[Any], index: Any) -> Any:
-    """Look up entries of a table; lazily on Dask.
-
-    Parameters
-    ----------
-    table : ndarray of shape (k,)
-        What is looked up.
-    index : ndarray or dask.array.Array of shape (n,)
-        Which entry for each row.
-
-    Returns
-    -------
-    ndarray or dask.array.Array of shape (n,)
-    """
+    """Entries of a table (k,), by their number for each row (n,); lazily on Dask."""
     if is_lazy(index):
         return index.map_blocks(table.take, dtype=table.dtype, meta=table[:0])
     return table[index]

@@ -184,15 +184,7 @@ def _join_all(join: Join[T], boxes: list[NDArray[np.object_]]) -> NDArray[np.obj
 def as_array(X: Any) -> da.Array:
     """Rows or weights as a Dask array whose features are in one chunk.
 
-    Parameters
-    ----------
-    X : dask.array.Array, dask.dataframe.DataFrame or Series
-        Rows or weights as users pass them.
-
-    Returns
-    -------
-    dask.array.Array
-        Without computing anything: the length may be unknown.
+    Nothing is computed: the length may be unknown.
     """
     if not (isinstance(X, da.Array) or hasattr(type(X), "to_dask_array")):
         raise TypeError(
@@ -210,19 +202,7 @@ def example_of(X: Any) -> Any:
 
 
 def align_weights(weight: Any, X: da.Array) -> da.Array:
-    """Cut weights into the chunks of the rows.
-
-    Parameters
-    ----------
-    weight : dask.array.Array, Series or array-like of shape (n,)
-        As users pass them.
-    X : dask.array.Array of shape (n, d)
-        The rows.
-
-    Returns
-    -------
-    dask.array.Array
-    """
+    """Cut weights, on Dask or in memory, into the chunks of the rows."""
     rows = X.chunks[0]
     known = not np.isnan(rows).any()
     if not hasattr(weight, "__dask_graph__"):

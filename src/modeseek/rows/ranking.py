@@ -71,20 +71,7 @@ class Sample(NamedTuple):
 def take_sample(
     X: NDArray[np.floating], weight: Floats | None, n_jobs: int | None
 ) -> Sample:
-    """Drop rows of weight zero, rank the others, find constant features.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    weight : ndarray of shape (n_samples,), optional
-        Weights of the rows; all weigh 1 by default.
-    n_jobs : int or None
-        Threads, see :func:`modeseek.rows.blocks.count_workers`.
-
-    Returns
-    -------
-    Sample
-    """
+    """Drop rows of weight zero, rank the others, find constant features."""
     row = np.arange(len(X))
     if weight is not None and not weight.all():
         row = np.flatnonzero(weight)
@@ -107,20 +94,7 @@ def generator(random_state: int | np.random.RandomState | None) -> np.random.Gen
 def rank_rows(
     X: NDArray[np.floating], weight: Floats | None = None, n_jobs: int | None = None
 ) -> Ranking:
-    """Rank rows by their distance from the mean; ties by content.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    weight : ndarray of shape (n_samples,), optional
-        Weights of the mean.
-    n_jobs : int or None
-        Threads, see :func:`modeseek.rows.blocks.count_workers`.
-
-    Returns
-    -------
-    Ranking
-    """
+    """Rank rows by their distance from the weighted mean; ties by content."""
     n = len(X)
     largest = max(map_blocks(lambda rows: np.abs(X[rows]).max(), n, n_jobs=n_jobs))
     scale = float(power_of_two(float(largest)))
@@ -141,19 +115,9 @@ def settle_ties(
 ) -> tuple[Integers, NDArray[np.bool_]]:
     """Sort rows at one distance by content and flag the first of equal rows.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-    position : ndarray of shape (n,)
-        Their distances from the mean.
-    order : ndarray of shape (n,)
-        Numbers of the rows, nearest first; ties in any order.
-
-    Returns
-    -------
-    order : ndarray of shape (n,)
-    is_new : ndarray of bool of shape (n,)
-        Whether a row of that order differs from the one before.
+    ``order`` has the numbers of the rows by their positions, the distances from the
+    mean, with ties in any order. Returns the order with ties settled, and whether each
+    row of that order differs from the one before.
     """
     same = position[order[1:]] == position[order[:-1]]
     is_new = np.ones(len(order), dtype=bool)
@@ -174,21 +138,9 @@ def settle_ties(
 def draw_centers(
     ranking: Ranking, n_centers: int, rng: np.random.Generator
 ) -> Integers:
-    """Draw one row from each of ``n_centers`` equal strata of the ranking.
+    """Numbers of rows, one drawn from each of ``n_centers`` equal strata of the ranks.
 
-    Parameters
-    ----------
-    ranking : Ranking
-        Of the rows to draw from.
-    n_centers : int
-        At most the number of distinct rows.
-    rng : numpy.random.Generator
-        Chooses the row of each stratum.
-
-    Returns
-    -------
-    ndarray of shape (n_centers,)
-        Row numbers.
+    There are at most as many strata as distinct rows.
     """
     edges = np.arange(n_centers + 1) * len(ranking.first) // n_centers
     return ranking.first[rng.integers(edges[:-1], edges[1:])]
@@ -202,23 +154,10 @@ def make_folds(
 ) -> tuple[Integers, int]:
     """Deal a number of validation folds, or keep those given for the data's rows.
 
-    Parameters
-    ----------
-    sample : Sample
-        Rows that are dealt.
-    centers : ndarray of int
-        Rows of the sample drawn as centres; they and their copies only train.
-    cv : int or ndarray of int
-        Number of folds, or the fold that each row of the data is held out with
-        (-1: none).
-    rng : numpy.random.Generator
-        Deals the rows.
-
-    Returns
-    -------
-    fold : ndarray of shape (n,)
-        0 to n_folds - 1; n_folds for rows that only train.
-    n_folds : int
+    ``cv`` is the number, or the fold that each row of the data is held out with (-1:
+    none). Rows of the sample drawn as centres, and their copies, only train. Returns
+    the fold of each row of the sample, the number of folds for one that only trains,
+    and that number.
     """
     if isinstance(cv, int):
         return deal_folds(sample.ranking, centers, cv, rng)
@@ -228,17 +167,7 @@ def make_folds(
 def deal_folds(
     ranking: Ranking, centers: Integers, n_folds: int, rng: np.random.Generator
 ) -> tuple[Integers, int]:
-    """Deal the distinct rows that are no centres to folds of equal size.
-
-    Parameters
-    ----------
-    ranking : Ranking
-        Of the rows that are dealt.
-    n_folds : int
-        Folds wanted; fewer when fewer rows are left to hold out.
-    centers, rng
-        As for :func:`make_folds`, which says what is returned.
-    """
+    """Deal the distinct rows that are no centres to ``n_folds``; fewer for few rows."""
     n_distinct = len(ranking.first)
     held_out = np.ones(n_distinct, dtype=bool)
     held_out[ranking.rank[centers]] = False
@@ -255,17 +184,9 @@ def deal_folds(
 def keep_folds(
     ranking: Ranking, centers: Integers, given: Integers
 ) -> tuple[Integers, int]:
-    """Take folds as they are given, but for the rows that became centres.
+    """Take the fold given for each row (-1: it only trains), but for the centres.
 
-    Parameters
-    ----------
-    ranking : Ranking
-        Of the rows.
-    given : ndarray of shape (n_samples,)
-        Fold that each row is held out with; -1 for rows that only train.
-    centers
-        As for :func:`make_folds`, which says what is returned: of the folds, those
-        that have a row left to hold out.
+    Only folds that have a row left to hold out are counted.
     """
     trains = np.zeros(len(ranking.first), dtype=bool)
     trains[ranking.rank[centers]] = True

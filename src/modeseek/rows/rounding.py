@@ -42,37 +42,17 @@ class RoundingWarning(UserWarning):
 def grain_of(steps: Floats) -> float:
     """Distance between rows near each other that rounding makes equal, on average.
 
-    Parameters
-    ----------
-    steps : ndarray of shape (d,)
-        To which each feature is rounded; 0 where it is not.
-
-    Returns
-    -------
-    float
+    ``steps`` has what each feature is rounded to, 0 where it is not.
     """
     return float(np.sqrt(np.square(steps).sum() / 6.0))
 
 
 def narrowest_widths(steps: Floats | None, d: int, *, together: bool) -> Floats:
-    """Narrowest widths of kernels on rounded features.
+    """Narrowest widths of kernels on d features, rounded to steps (0: not rounded).
 
     Widths that are candidates for all features together are compared with distances
     between rows, which mean nothing below the grain. A width that a feature learns for
     itself is compared with differences of its values, which come in whole steps.
-
-    Parameters
-    ----------
-    steps : ndarray of shape (d,), optional
-        To which each feature is rounded, 0 where it is not; none is by default.
-    d : int
-        Number of features.
-    together : bool
-        Whether the widths of all features are chosen together.
-
-    Returns
-    -------
-    ndarray of shape (d,)
     """
     if steps is None:
         return np.zeros(d)
@@ -107,15 +87,7 @@ class Rounding(NamedTuple):
 
 
 def warn_of_rounding(rounding: Rounding, names: Sequence[str] | None) -> None:
-    """Warn once of the features that are rounded, if any is.
-
-    Parameters
-    ----------
-    rounding : Rounding
-        How features are rounded.
-    names : sequence of str, optional
-        Names of the features.
-    """
+    """Warn once of the features that are rounded, if any is, by their names."""
     text = rounding.describe(names)
     if text:
         warn_user(text, RoundingWarning)
@@ -129,17 +101,7 @@ def _typical_size(x: NDArray[np.floating]) -> float:
 
 
 def find_rounding(X: NDArray[np.floating]) -> Rounding:
-    """Find features whose values many rows share.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_distinct, n_features)
-        Distinct rows.
-
-    Returns
-    -------
-    Rounding
-    """
+    """Find features whose values many of the distinct rows (n, d) share."""
     n, d = X.shape
     step, n_values = np.zeros(d), np.ones(d, dtype=np.intp)
     for j in range(d):

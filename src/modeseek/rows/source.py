@@ -57,18 +57,8 @@ class Reducible(ABC):
     def reduce(self, kernel: Kernel[T], join: Join[T], size: int = BLOCK_ROWS) -> T:
         """Join what a kernel makes of each block of rows.
 
-        Parameters
-        ----------
-        kernel : callable
-            Takes a block, which may be empty; rows of weight zero are left out.
-        join : callable
-            Makes one result of two, those of earlier rows first.
-        size : int
-            Rows of a block at most.
-
-        Returns
-        -------
-        object
+        A block has at most ``size`` rows and may be empty; rows of weight zero are left
+        out. Results are joined two by two, those of earlier rows first.
         """
 
 
@@ -92,15 +82,8 @@ class Source(Reducible):
     def rows_in_memory(self, why: str = "") -> Block:
         """All rows and their weights, also those of weight zero.
 
-        Parameters
-        ----------
-        why : str
-            For the error where they are not in memory: what needs all of them at
-            once, and what to do instead.
-
-        Returns
-        -------
-        Block
+        Where they are not in memory, the error says ``why`` all are needed at once, and
+        what to do instead.
         """
         raise TypeError(f"The rows are in chunks or on Dask. {why}")
 
@@ -110,20 +93,10 @@ class Source(Reducible):
     ) -> Any:
         """Apply a function to all rows, some at a time; lazily on Dask.
 
-        Parameters
-        ----------
-        function : callable
-            Takes an array of rows; gives an array with as many.
-        frame : Frame
-            Rows must be within reach of it, see
-            :func:`modeseek.rows.validation.check_within_reach`.
-        example : ndarray of shape (m, n_features)
-            Rows that the function can take: where it is applied later, it tells the
-            type and shape of the result.
-
-        Returns
-        -------
-        ndarray or dask.array.Array of shape (n_rows, ...)
+        Rows must be within reach of the frame, see
+        :func:`modeseek.rows.validation.check_within_reach`. Where the function is
+        applied later, what it makes of the example, some rows (m, d), tells its
+        result's shape.
         """
 
 

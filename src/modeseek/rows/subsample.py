@@ -103,18 +103,7 @@ class Overview(NamedTuple):
 def make_overview(source: Source, *, whole: bool, n_jobs: int | None) -> Overview:
     """Summarise all rows, and take all of them or a deterministic subsample.
 
-    Parameters
-    ----------
-    source : Source
-        Rows and weights, wherever they are.
-    whole : bool
-        Whether no subsample will do, however many rows there are.
-    n_jobs : int or None
-        Threads, see :func:`modeseek.rows.blocks.count_workers`.
-
-    Returns
-    -------
-    Overview
+    All are taken if they are few, or where ``whole`` says that no subsample will do.
     """
     summary = summarize(source)
     takes_all = whole or summary.n_rows <= SAMPLE_ROWS
@@ -142,20 +131,8 @@ def smaller_overview(
 ) -> Overview:
     """Overview of fewer rows: some of its distinct ones, as if they were all.
 
-    Parameters
-    ----------
-    overview : Overview
-        Of all rows.
-    most : int
-        Rows to take; no more than the sample's distinct ones. Each gets the weight of
-        its copies.
-    n_jobs : int or None
-        Threads for what is computed from the rows taken.
-
-    Returns
-    -------
-    Overview
-        Range, means, variances and rounding stay those of all rows.
+    Each gets the weight of its copies. Range, means, variances and rounding stay those
+    of all rows. ``most`` is no more than the number of the sample's distinct rows.
     """
     sample = overview.sample
     drawn = draw_centers(sample.ranking, most, np.random.default_rng(0))
@@ -177,20 +154,9 @@ def draw_subsample(
 ) -> Block:
     """Draw a subsample that depends on the set of rows only, not on their order.
 
-    Parameters
-    ----------
-    source : Source
-        Rows and weights to draw from.
-    summary : Summary
-        Of all rows.
-    most : int, optional
-        Rows to take at most, SAMPLE_ROWS by default; far fewer than all.
-
-    Returns
-    -------
-    Block
-        Distinct rows. Without weights where every row weighs 1 and differs from the
-        others; otherwise weights have a mean of 1.
+    It has ``most`` distinct rows, far fewer than all; SAMPLE_ROWS by default. They have
+    no weights where every row weighs 1 and differs from the others; otherwise weights
+    have a mean of 1.
     """
     most = SAMPLE_ROWS if most is None else most
     scale = float(power_of_two(summary.largest))

@@ -86,18 +86,7 @@ def _round(value: Floats, quantum: Floats) -> Floats:
 
 
 def summarize(source: Reducible) -> Summary:
-    """Summarise all rows of positive weight.
-
-    Parameters
-    ----------
-    source : Reducible
-        Rows and weights, wherever they are.
-
-    Returns
-    -------
-    Summary
-        Its range is NaN or infinite where a value is.
-    """
+    """Summarise all rows of positive weight; the range shows what is not finite."""
     return source.reduce(_summarize_block, _join, size=SUMMARY_ROWS)
 
 

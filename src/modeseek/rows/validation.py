@@ -120,14 +120,8 @@ def check_within_reach(
 ) -> None:
     """Refuse rows so far from the rest that distances among the rest vanish.
 
-    Parameters
-    ----------
-    frame : Frame
-        Its unit is a typical distance between rows.
-    X : ndarray of shape (n_samples, n_features)
-        Rows to check.
-    row : ndarray of shape (n_samples,), optional
-        Number of each row in the user's data.
+    The unit of the frame is a typical distance; ``row`` has the numbers that users
+    know.
     """
     # The range of all features together is found at once, and nearly always enough.
     widest = np.array([[X.min()], [X.max()]]).repeat(X.shape[1], axis=1)
@@ -144,15 +138,7 @@ def check_within_reach(
 
 
 def check_range(frame: Frame, low: Floats, high: Floats) -> None:
-    """Refuse what :func:`check_within_reach` refuses, where only the range is known.
-
-    Parameters
-    ----------
-    frame : Frame
-        Its unit is a typical distance between rows.
-    low, high : ndarray of shape (n_features,)
-        Smallest and largest values.
-    """
+    """Refuse what :func:`check_within_reach` refuses, where only the range is known."""
     both = np.stack([low, high])
     beyond = _beyond(frame, both)
     if beyond.any():
@@ -255,19 +241,9 @@ def check_jobs(n_jobs: Any) -> int | None:
 
 
 def check_folds(cv: Any, n_rows: int) -> int | Integers:
-    """Validate ``cv``: a number of folds, or splits of the rows.
+    """Validate ``cv``: a number of folds, or splits of the rows into (train, test).
 
-    Parameters
-    ----------
-    cv : int, cross-validation generator or iterable of (train, test)
-        As users give it.
-    n_rows : int
-        Number of rows that splits are of.
-
-    Returns
-    -------
-    int or ndarray of shape (n_rows,)
-        Number of folds, or the fold that each row is held out with (-1: none).
+    Returns the number, or the fold that each row is held out with (-1: none).
     """
     if isinstance(cv, Integral) or not (hasattr(cv, "split") or np.iterable(cv)):
         return check_integer("cv", cv, least=2)
@@ -358,14 +334,9 @@ def check_similarity(similarity: Any, d: int) -> Floats:
 
 
 def check_widths_match(widths: Floats, C: Floats) -> None:
-    """Refuse widths out of all proportion to the distances between rows.
+    """Refuse widths out of all proportion to the distances between some rows C.
 
-    Parameters
-    ----------
-    widths : ndarray of shape (n_candidates, d)
-        In the frame; infinite for features not in the model.
-    C : ndarray of shape (b, d)
-        Some rows, in the frame.
+    Both are in the frame; a width is infinite for a feature that is not in the model.
     """
     with np.errstate(over="ignore"):  # clipped at once
         scaled = [np.clip(C / row, -FARTHEST, FARTHEST) for row in widths]

@@ -36,15 +36,6 @@ def lay_out(tree: MergeTree) -> Dendrogram:
 
     A group's own merges are all of smaller prominence than the merge of the group, so
     joining by rising prominence gives brackets that never go down.
-
-    Parameters
-    ----------
-    tree : MergeTree
-        Its merges become brackets.
-
-    Returns
-    -------
-    Dendrogram
     """
     k = len(tree.heights)
     merge = np.argsort(tree.prominence, kind="stable")

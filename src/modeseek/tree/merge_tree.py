@@ -129,21 +129,10 @@ class MergeTree(NamedTuple):
 
 
 def number_groups(group: Integers, weights: Floats) -> tuple[Integers, Integers]:
-    """Number groups of modes by their weight, the heaviest first.
+    """Number groups of modes by the weight of their rows, the heaviest first.
 
-    Parameters
-    ----------
-    group : ndarray of shape (n_modes,)
-        The highest mode of each one's group, as :meth:`MergeTree.cut` gives it.
-    weights : ndarray of shape (n_modes,)
-        Weight of the rows that reached each mode.
-
-    Returns
-    -------
-    labels : ndarray of shape (n_modes,)
-        Number of each mode's group.
-    tops : ndarray of shape (n_groups,)
-        The highest mode of each group.
+    ``group`` has the highest mode of each one's group, as :meth:`MergeTree.cut` gives
+    it. Returns the number of each mode's group, and the highest mode of each group.
     """
     tops, index = np.unique(group, return_inverse=True)
     size = np.bincount(index, weights=weights)
@@ -164,17 +153,7 @@ class Saddles(NamedTuple):
 
 
 def best_of_pairs(candidates: Saddles) -> Saddles:
-    """Highest candidate of every pair.
-
-    Parameters
-    ----------
-    candidates : Saddles
-        Any number for each pair of modes.
-
-    Returns
-    -------
-    Saddles
-    """
+    """Highest candidate of every pair of modes."""
     order = np.lexsort((-candidates.height, candidates.high, candidates.low))
     low, high = candidates.low[order], candidates.high[order]
     first = np.ones(len(order), dtype=bool)
@@ -198,20 +177,10 @@ def merge_down(
 ) -> MergeTree:
     """Join groups of modes from the highest saddle down; the higher summit stays.
 
-    Parameters
-    ----------
-    heights : ndarray of shape (k,)
-        Log-densities of the modes.
-    saddles : Saddles
-        Between pairs of modes; all modes together are connected by them.
-    apart : ndarray of shape (p,), optional
-        Distances of the pairs. The way between two modes may lead past a third and
-        over the same saddle: of saddles of one height the nearest pair's is taken.
-
-    Returns
-    -------
-    MergeTree
-        With standard errors of zero.
+    ``heights`` are log-densities of the modes, all of which the saddles connect. The
+    way between two modes may lead past a third and over the same saddle: of saddles of
+    one height the nearest pair's is taken, if the pairs' distances are given in
+    ``apart``. Standard errors of the tree are zero.
     """
     groups = DisjointSets(len(heights))  # their highest modes stand for them
     merges: list[tuple[int, int, int]] = []

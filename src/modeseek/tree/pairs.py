@@ -11,16 +11,8 @@ from modeseek.rows.arrays import Integers
 def distinct_pairs(one: Integers, other: Integers, m: int) -> Integers:
     """Distinct pairs of two different numbers below m, the lower first, ascending.
 
-    Parameters
-    ----------
-    one, other : ndarray of int that can be broadcast together
-        The two numbers of each pair, in any order.
-    m : int
-        Larger than any of them.
-
-    Returns
-    -------
-    ndarray of shape (e, 2)
+    ``one`` and ``other`` hold the two numbers of each pair and can be broadcast
+    together. The result is of shape (e, 2).
     """
     # One number for each pair: rows of two take far longer to sort.
     keys = np.minimum(one, other) * m + np.maximum(one, other)
@@ -29,20 +21,9 @@ def distinct_pairs(one: Integers, other: Integers, m: int) -> Integers:
 
 
 def connected_components(pairs: Integers, m: int) -> tuple[int, Integers]:
-    """Connected components of the graph with m nodes and the pairs as edges.
+    """Number of connected components of a graph, and the component of each of m nodes.
 
-    Parameters
-    ----------
-    pairs : ndarray of shape (e, 2)
-        Numbers of the two nodes of each edge.
-    m : int
-        Number of nodes.
-
-    Returns
-    -------
-    n_pieces : int
-    piece : ndarray of shape (m,)
-        Number of each node's component.
+    Its edges are pairs of nodes, shape (e, 2).
     """
     ends = pairs.T.astype(np.int32)  # SciPy before 1.13 takes no wider numbers
     graph = coo_array((np.ones(len(pairs)), ends), shape=(m, m))
@@ -51,30 +32,14 @@ def connected_components(pairs: Integers, m: int) -> tuple[int, Integers]:
 
 
 def follow_to_end(toward: Integers) -> Integers:
-    """Where each number leads in the end.
-
-    Parameters
-    ----------
-    toward : ndarray of shape (n,)
-        The number that each one points at; an end points at itself.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-    """
+    """Where each number leads in the end; each points at another, an end at itself."""
     while not np.array_equal(toward[toward], toward):
         toward = toward[toward]
     return toward
 
 
 class DisjointSets:
-    """Groups of numbers that are joined two by two; a member stands for each group.
-
-    Parameters
-    ----------
-    n : int
-        The numbers are those below n, each a group by itself at first.
-    """
+    """Groups of numbers below n, joined two by two; a member stands for each group."""
 
     def __init__(self, n: int) -> None:
         self._toward = list(range(n))
@@ -88,13 +53,5 @@ class DisjointSets:
         return member
 
     def join(self, one: int, into: int) -> None:
-        """Join two groups, given by the members that stand for them.
-
-        Parameters
-        ----------
-        one : int
-            Stands for its group no longer.
-        into : int
-            Stands for both.
-        """
+        """Join two groups, given by the members that stand for them; ``into`` stays."""
         self._toward[one] = into

@@ -13,17 +13,9 @@ OWN_ADVANTAGE = 1e-6
 def shares_of_descents(descent: Floats, labels: Integers) -> Floats:
     """Shares of rows in clusters: exp of minus the descent, normalised.
 
-    Parameters
-    ----------
-    descent : ndarray of shape (m, n_clusters)
-        How far the log-density falls on the way from each row to each cluster.
-    labels : ndarray of shape (m,)
-        Own cluster of each row, to which there is no descent.
-
-    Returns
-    -------
-    ndarray of shape (m, n_clusters)
-        Rows sum to 1; the largest entry is that of the own cluster.
+    The descent (m, n_clusters) is how far the log-density falls on the way from each
+    row to each cluster. There is none to the row's own cluster, its label, whose share
+    is the largest.
     """
     descent = descent + OWN_ADVANTAGE
     descent[np.arange(len(labels)), labels] = 0.0
