@@ -22,7 +22,7 @@ pd.crosstab(wine.target, model.labels_, rownames=["cultivar"], colnames=["cluste
 
 # %%
 # Every row climbs from row to row to a mode of the density, here in two principal
-# components. Neighbours in all 13 features need not be neighbours in the picture.
+# components. Neighbours in all 13 features need not be neighbours in the plot.
 AscentDisplay.from_estimator(model, wine.data)
 
 # %%
