@@ -579,7 +579,7 @@ def test_ends_are_matched_in_widths():
     modes = np.array([[0.0, 0.0], [1.0, 0.0]])
     tree = KDTree(modes / field.widths)
     ends = np.array([[0.01, 0.4], [0.9, 0.0], [1.0, 0.4], [1.0, 0.6]])
-    mode, lost = _match(tree, field, ends, 0.05)
+    mode, lost = _match(tree, field, ends)
     assert mode.tolist() == [0, 1, 1, 1]
     assert lost.tolist() == [False, True, False, True]
 

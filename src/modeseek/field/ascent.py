@@ -16,7 +16,14 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from modeseek.field.fields import Evaluation, Field, curvature, gradient
+from modeseek.field.fields import (
+    Evaluation,
+    Field,
+    curvature,
+    finite_widths,
+    gradient,
+    scaled_gradient,
+)
 from modeseek.rows.arrays import Bools, Floats
 
 Memory: TypeAlias = tuple[Floats, ...]
@@ -157,10 +164,6 @@ def _limited(field: Field, here: Evaluation, move: Floats) -> Floats:
     return np.asarray(shrink[:, None] * move)
 
 
-def _remember_nothing(field: Field, Z: Floats, here: Evaluation) -> Memory:
-    return ()
-
-
 def fixed_point() -> Step:
     """The paper's fixed point: the mean of the centres weighted by theta phi.
 
@@ -222,7 +225,7 @@ def accelerated() -> Step:
         move, after = plain.propose(field, Z, here, tuple(rest))
         if here.value is None:
             return move, (n_steps, trust, expected, before, foretold, *after)
-        g = here.factor * here.pull / field.widths
+        g = scaled_gradient(field, here)
         error = np.linalg.norm(g - foretold, axis=1)
         error /= np.maximum(np.linalg.norm(before, axis=1), 1e-300)
         error[length(Z - expected, field) > 1e-9] = np.inf  # it was refused
@@ -273,8 +276,7 @@ def _follow_parabola(
         low, high = np.where(far, low, middle), np.where(far, middle, high)
     path = follow(np.exp(low))
     move = turned(path) / root
-    widths = np.where(np.isfinite(field.widths), field.widths, 0.0)
-    return move * widths, root * turned(along + values * path)
+    return move * finite_widths(field), root * turned(along + values * path)
 
 
 def gradient_ascent(step_size: float | Floats) -> Step:
@@ -285,7 +287,7 @@ def gradient_ascent(step_size: float | Floats) -> Step:
     ) -> tuple[Floats, Memory]:
         return step_size * gradient(field, here), memory
 
-    return Step(_remember_nothing, propose)
+    return Step(lambda field, Z, here: (), propose)
 
 
 def largest_step_size(field: Field) -> float:
@@ -308,9 +310,6 @@ def quasi_newton() -> Step:
     centre and where its own would leave the way up; coordinates are in widths.
     """
 
-    def scaled_gradient(field: Field, here: Evaluation) -> Floats:
-        return np.asarray(here.factor * here.pull / field.widths)
-
     def start(field: Field, Z: Floats, here: Evaluation) -> Memory:
         first = np.where(here.mass > 0, here.factor * here.mass, here.bound)
         first = np.broadcast_to(np.maximum(first, SMALLEST_MASS), Z.shape)
@@ -330,7 +329,7 @@ def quasi_newton() -> Step:
         uphill = np.einsum("mi,mi->m", move, g)
         steep = uphill >= STEEPNESS * size * np.linalg.norm(g, axis=1)
         short = (size <= TRUST_RADIUS) & (uphill > 0)
-        move *= np.where(np.isfinite(field.widths), field.widths, 0.0)
+        move *= finite_widths(field)
         usual = (here.nearest > FAR) | ~(steep | short)
         move[usual] = here.take(usual).fixed_point_step()
         return move, (inverse, U, g)

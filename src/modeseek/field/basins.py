@@ -16,7 +16,6 @@ need not climb on. The ball is proven, not sampled. With s = c - mode, in widths
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -70,7 +69,8 @@ def _radii(field: Field, modes: Floats) -> Floats:
     if not isinstance(field, PotentialField | KernelField):
         return np.zeros(len(modes))
     used = np.isfinite(field.widths)
-    steps = _steps(field.centers[:, used], modes[:, used], field.widths[used])
+    C, M, widths = field.centers[:, used], modes[:, used], field.widths[used]
+    steps = [(C - mode) / widths for mode in M]  # (b, d) from each mode to all centres
     if isinstance(field, KernelField):
         return np.array([_radius_of_log(s, field.log_weights) for s in steps])
     H = curvature(field, modes)[:, used][:, :, used]
@@ -79,11 +79,6 @@ def _radii(field: Field, modes: Floats) -> Floats:
     return np.array(
         [_radius_of_sum(*of, theta) for of in zip(steps, bend, strict=True)]
     )
-
-
-def _steps(C: Floats, M: Floats, widths: Floats) -> Iterator[Floats]:
-    """Yield the steps from each mode to all centres, in widths, shape (b, d)."""
-    return ((C - mode) / widths for mode in M)
 
 
 def _radius_of_sum(steps: Floats, bend: float, theta: Floats) -> float:

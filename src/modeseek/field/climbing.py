@@ -100,11 +100,9 @@ class Ascent(NamedTuple):
 
         Modes and basins are as for :func:`modeseek.field.modes.assign_modes`.
         """
-
-        def climb_on(Z: Floats) -> Floats:
-            return self.climb(field, Z, n_jobs).points
-
-        return assign_modes(field, ends, modes, climb_on, basins)
+        return assign_modes(
+            field, ends, modes, lambda Z: self.climb(field, Z, n_jobs).points, basins
+        )
 
 
 def climb_together(

@@ -126,6 +126,16 @@ def gradient(field: Field, evaluation: Evaluation) -> Floats:
     return np.asarray(pull * inverse_square(field.widths))
 
 
+def scaled_gradient(field: Field, evaluation: Evaluation) -> Floats:
+    """Gradient per width of each feature, shape (m, d)."""
+    return np.asarray(evaluation.factor * evaluation.pull / field.widths)
+
+
+def finite_widths(field: Field) -> Floats:
+    """Widths, with 0 for features that are not in the model, shape (d,)."""
+    return np.where(np.isfinite(field.widths), field.widths, 0.0)
+
+
 def has_potential(field: Field) -> bool:
     """Whether the field is the gradient of something."""
     return not isinstance(field, SeparateField | CommonField)
@@ -140,7 +150,7 @@ def potential(field: Field, Z: Floats) -> Floats:
 
 def curvature(field: Field, Z: Floats) -> Floats:
     """Jacobian in units of the widths, at any number of points, shape (m, d, d)."""
-    widths = np.where(np.isfinite(field.widths), field.widths, 0.0)
+    widths = finite_widths(field)
     J = in_chunks(field.jacobian, Z, field.centers.size)
     return np.asarray(J * widths[:, None] * widths)
 
@@ -321,7 +331,7 @@ class CommonField(NamedTuple):
         E = exponents(Z, self.centers, 1.0 / self.widths)
         far = np.sqrt(np.clip(-2.0 * E, 1.0, LARGEST_SQUARE))
         P, factor, nearest = _nearest_first(E)
-        widths = np.where(np.isfinite(self.widths), self.widths, 0.0)
+        widths = finite_widths(self)
         lengths = np.linalg.norm(self.theta * widths[:, None], axis=0)
         mass = np.maximum((P * far) @ lengths, np.finfo(float).tiny)[:, None]
         return Evaluation(

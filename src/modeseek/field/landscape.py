@@ -53,23 +53,19 @@ class FieldLandscape(NamedTuple):
 
     def locate(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Integers:
         """Mode that each row climbs to."""
-        return self.locate_from(self.enter(X), n_jobs)
-
-    def locate_from(self, Z: Floats, n_jobs: int | None = None) -> Integers:
-        """Mode that is reached from points of the frame."""
-        worthwhile = len(Z) > BASINS_FROM * len(self.peaks)
+        worthwhile = len(X) > BASINS_FROM * len(self.peaks)
         basins = certain_basins(self.field, self.peaks) if worthwhile else None
-        ends = self.ascent.climb(self.field, Z, n_jobs, basins).points
+        ends = self.ascent.climb(self.field, self.enter(X), n_jobs, basins).points
         return self.ascent.assign(self.field, ends, self.peaks, n_jobs, basins)
 
-    def depths(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Floats:
-        """How far the log-density at each row is below that at its mode."""
-        return self.depths_below(X, self.locate(X, n_jobs), n_jobs)
-
-    def depths_below(
-        self, X: NDArray[np.floating], mode: Integers, n_jobs: int | None = None
+    def depths(
+        self,
+        X: NDArray[np.floating],
+        n_jobs: int | None = None,
+        mode: Integers | None = None,  # of each row, where it is known
     ) -> Floats:
-        """How far each row is below a given mode."""
+        """How far the log-density at each row is below that at its mode."""
+        mode = self.locate(X, n_jobs) if mode is None else mode
         field, Z = self.field, self.enter(X)
 
         def kernel(part: slice) -> Floats:
@@ -88,20 +84,10 @@ class FieldLandscape(NamedTuple):
         mode_labels: Integers,
         cluster_modes: Integers,
         n_jobs: int | None = None,
+        mode: Integers | None = None,  # of each row, where it is known
     ) -> Floats:
         """Share of each row in each cluster, given the cluster of each mode."""
-        mode = self.locate(X, n_jobs)
-        return self.memberships_at(X, mode, mode_labels, cluster_modes, n_jobs)
-
-    def memberships_at(
-        self,
-        X: NDArray[np.floating],
-        mode: Integers,
-        mode_labels: Integers,
-        cluster_modes: Integers,
-        n_jobs: int | None = None,
-    ) -> Floats:
-        """Shares of rows whose modes are known."""
+        mode = self.locate(X, n_jobs) if mode is None else mode
         Z, labels = self.enter(X), mode_labels[mode]
         barrier = self.tree.barriers()[:, cluster_modes][mode]
         tops = self.peaks[cluster_modes]
@@ -115,14 +101,10 @@ class FieldLandscape(NamedTuple):
 
     def paths(self, X: NDArray[np.floating], n_jobs: int | None = None) -> list[Floats]:
         """Where each row is after every step, in the data's coordinates."""
-        return self.paths_from(self.enter(X))
-
-    def paths_from(self, Z: Floats) -> list[Floats]:
-        """Paths that start at points of the frame."""
         points: list[Floats] = []
         climb(
             self.field,
-            Z,
+            self.enter(X),
             self.ascent.step(self.field),
             tol=self.ascent.tol,
             max_iter=self.ascent.max_iter,
@@ -195,12 +177,11 @@ class BlurredLandscape(NamedTuple):
     def locate(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Integers:
         """Mode that each row climbs to."""
         check_within_reach(self.frame, X)
-        moved = blur_rows(self.rounds, X, n_jobs)
-        return self.first.locate_from(self.frame.enter(moved), n_jobs)
+        return self.first.locate(blur_rows(self.rounds, X, n_jobs), n_jobs)
 
     def depths(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Floats:
         """How far the log-density at each row is below that at its mode."""
-        return self.first.depths_below(X, self.locate(X, n_jobs), n_jobs)
+        return self.first.depths(X, n_jobs, self.locate(X, n_jobs))
 
     def memberships(
         self,
@@ -211,7 +192,7 @@ class BlurredLandscape(NamedTuple):
     ) -> Floats:
         """Share of each row in each cluster, given the cluster of each mode."""
         mode = self.locate(X, n_jobs)
-        return self.first.memberships_at(X, mode, mode_labels, cluster_modes, n_jobs)
+        return self.first.memberships(X, mode_labels, cluster_modes, n_jobs, mode)
 
     def paths(self, X: NDArray[np.floating], n_jobs: int | None = None) -> list[Floats]:
         """Where each row is after every step, in the data's coordinates."""
@@ -220,7 +201,7 @@ class BlurredLandscape(NamedTuple):
         for one in self.rounds:
             points.append(here)
             here = blur_rows((one,), here, n_jobs)
-        return points + self.first.paths_from(self.frame.enter(here))
+        return points + self.first.paths(here)
 
     def default_merges(self) -> Bools:
         """Merges of the tree that are made by default."""

@@ -17,7 +17,7 @@ from scipy.spatial import KDTree
 
 from modeseek.field.ascent import POTENTIAL_ROUNDING, climb, fixed_point
 from modeseek.field.basins import Basins
-from modeseek.field.fields import Field, curvature
+from modeseek.field.fields import Field, curvature, finite_widths, scaled_gradient
 from modeseek.rows.arrays import Bools, Floats, Integers, group_means
 from modeseek.rows.blocks import one_blas_thread
 from modeseek.tree.pairs import connected_components
@@ -65,7 +65,7 @@ class _LocalShape(NamedTuple):
 def _local_shape(field: Field, Z: Floats) -> _LocalShape:
     here = field.evaluate(Z)
     finite = np.isfinite(field.widths)
-    g = here.factor * here.pull / field.widths
+    g = scaled_gradient(field, here)
     H = curvature(field, Z)
     values, vectors = np.linalg.eigh(0.5 * (H + H.transpose(0, 2, 1)))
     if not finite.all():
@@ -107,12 +107,11 @@ def polish(field: Field, Z: Floats) -> Polished:
     alive = local.size >= ALIVE * field.evaluate(field.centers).size.max()
     top = local.values[:, -1]
     level = slope <= POLISHED * local.size
-    widths = np.where(np.isfinite(field.widths), field.widths, 0.0)
     return Polished(
         points,
         is_mode=level & alive & (top < -CURVED * local.size),
         is_flat=~alive | (top <= 0),
-        direction=local.vectors[:, :, -1] * widths,
+        direction=local.vectors[:, :, -1] * finite_widths(field),
     )
 
 
@@ -123,16 +122,15 @@ def _newton_move(field: Field, near: _LocalShape) -> Floats:
     move = -np.einsum("mij,mj->mi", near.vectors, along / curvature)
     size = np.linalg.norm(move, axis=1, keepdims=True)
     move *= np.minimum(1.0, 0.5 / np.maximum(size, 1e-300))
-    finite = np.isfinite(field.widths)
-    return np.asarray(move * np.where(finite, field.widths, 0.0))
+    return np.asarray(move * finite_widths(field))
 
 
 def _improves(field: Field, start: Floats, end: Floats) -> Bools:
     """Whether the end is no lower than the start, or flatter without a potential."""
     a, b = field.evaluate(start), field.evaluate(end)
     if a.value is None or b.value is None:
-        before = np.linalg.norm(a.factor * a.pull / field.widths, axis=1)
-        after = np.linalg.norm(b.factor * b.pull / field.widths, axis=1)
+        before = np.linalg.norm(scaled_gradient(field, a), axis=1)
+        after = np.linalg.norm(scaled_gradient(field, b), axis=1)
         return np.asarray(after < before)
     return np.asarray(b.value >= a.value - POTENTIAL_ROUNDING * a.size)
 
@@ -190,7 +188,7 @@ def rank_modes(
 
 def nearest_modes(field: Field, points: Floats, modes: Floats) -> Integers:
     """Mode that is nearest to each point, in widths."""
-    return _match(KDTree(modes / field.widths), field, points, AT_MODE)[0]
+    return _match(KDTree(modes / field.widths), field, points)[0]
 
 
 @one_blas_thread()
@@ -207,26 +205,24 @@ def assign_modes(
     in one of the modes' basins is not followed further.
     """
     tree = KDTree(modes / field.widths)
-    mode, lost = _match(tree, field, ends, AT_MODE)
+    mode, lost = _match(tree, field, ends)
     if basins is not None:
         lost &= ~basins.find(field, ends)[1]
     if lost.any():
         polished = polish(field, ends[lost])
-        found, still = _match(tree, field, polished.points, AT_MODE)
+        found, still = _match(tree, field, polished.points)
         if still.any():
             pushed = climb_on(_push(field, polished, still))
             # What is lost even now takes the nearest mode.
-            found[still], _ = _match(tree, field, polish(field, pushed).points, AT_MODE)
+            found[still], _ = _match(tree, field, polish(field, pushed).points)
         mode[lost] = found
     return mode
 
 
-def _match(
-    tree: KDTree, field: Field, points: Floats, radius: float
-) -> tuple[Integers, Bools]:
-    """Nearest mode of each point, and whether it is farther than the radius."""
+def _match(tree: KDTree, field: Field, points: Floats) -> tuple[Integers, Bools]:
+    """Nearest mode of each point, and whether the point is not at it."""
     distance, mode = tree.query(points / field.widths)
-    return mode, distance > radius
+    return mode, distance > AT_MODE
 
 
 def _push(field: Field, polished: Polished, rows: Bools) -> Floats:
@@ -241,8 +237,6 @@ def _push(field: Field, polished: Polished, rows: Bools) -> Floats:
     pushed = np.where(uphill[:, None], either[0], either[1])
     flat = polished.is_flat[rows]
     if flat.any():
-        nearest = KDTree(field.centers / field.widths).query(
-            points[flat] / field.widths
-        )
-        pushed[flat] = field.centers[nearest[1]]
+        tree = KDTree(field.centers / field.widths)
+        pushed[flat] = field.centers[tree.query(points[flat] / field.widths)[1]]
     return np.asarray(pushed)

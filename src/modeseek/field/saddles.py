@@ -18,7 +18,15 @@ from scipy.sparse.linalg import lsqr
 from scipy.spatial import KDTree
 
 from modeseek.field.ascent import POTENTIAL_ROUNDING, climb, fixed_point, length
-from modeseek.field.fields import Field, curvature, gradient, has_potential, potential
+from modeseek.field.fields import (
+    Field,
+    curvature,
+    finite_widths,
+    gradient,
+    has_potential,
+    potential,
+    scaled_gradient,
+)
 from modeseek.field.modes import assign_modes
 from modeseek.rows.arrays import Bools, Floats, Integers
 from modeseek.rows.blocks import in_chunks, one_blas_thread
@@ -36,7 +44,6 @@ EDGE_POINTS, LINE_POINTS = 7, 101
 
 #: Steps of the saddle search, and how far (in widths) it may go.
 SADDLE_STEPS, SADDLE_REACH = 20, 2.0
-
 
 #: Points and rounds of the search for the lowest point of a segment.
 ZOOM_POINTS, ZOOM_STEPS = 9, 10
@@ -57,7 +64,7 @@ def build_tree(
     k = len(modes)
     nodes = np.concatenate([modes, Z])
     basin = np.concatenate([np.arange(k), mode_of_row])
-    edges, lines = _graph(field, nodes, basin, k)
+    edges, lines = _graph(field, nodes, k)
     heights = _node_heights(field, nodes, basin, edges, lines)
     found = [
         _lowest_points(field, nodes, heights, basin, lines, LINE_POINTS),
@@ -71,22 +78,21 @@ def build_tree(
     return merge_down(heights[:k], candidates, apart)
 
 
-def _graph(
-    field: Field, nodes: Floats, basin: Integers, k: int
-) -> tuple[Integers, Integers]:
-    """Edges between neighbouring nodes, and lines between near modes; (e, 2) each."""
+def _neighbor_pairs(U: Floats, n_neighbors: int) -> Integers:
+    """Pairs of points and their nearest others, shape (e, 2)."""
+    ranks = np.arange(1, min(n_neighbors + 1, len(U)) + 1)  # each is its own nearest
+    neighbor = KDTree(U).query(U, k=ranks)[1]
+    return distinct_pairs(np.arange(len(U))[:, None], neighbor, len(U))
+
+
+def _graph(field: Field, nodes: Floats, k: int) -> tuple[Integers, Integers]:
+    """Edges between near nodes, and lines between near modes, the first k of them."""
     U = nodes / field.widths
-    near = min(GRAPH_NEIGHBORS + 1, len(nodes))
-    _, neighbor = KDTree(U).query(U, k=near)
-    neighbor = np.asarray(neighbor).reshape(len(nodes), near)
-    edges = distinct_pairs(np.arange(len(nodes))[:, None], neighbor, len(nodes))
-    near = min(LINE_NEIGHBORS + 1, k)
-    _, neighbor = KDTree(U[:k]).query(U[:k], k=near)
-    neighbor = np.asarray(neighbor).reshape(k, near)
-    lines = distinct_pairs(np.arange(k)[:, None], neighbor, k)
+    lines = _neighbor_pairs(U[:k], LINE_NEIGHBORS)
     # A chain through all modes keeps the graph in one piece.
     chain = np.column_stack([np.arange(k - 1), np.arange(1, k)])
-    return edges, np.unique(np.concatenate([lines, chain]), axis=0)
+    lines = np.unique(np.concatenate([lines, chain]), axis=0)
+    return _neighbor_pairs(U, GRAPH_NEIGHBORS), lines
 
 
 def _node_heights(
@@ -195,11 +201,10 @@ def _refine(field: Field, modes: Floats, candidates: Saddles) -> Saddles:
     Newton's method on the gradient finds the stationary point; it is taken if it is
     no lower, near, and climbs to the pair's two modes on its two sides.
     """
-    points = candidates.point.copy()
-    widths = np.where(np.isfinite(field.widths), field.widths, 0.0)
+    points, widths = candidates.point.copy(), finite_widths(field)
     for _ in range(SADDLE_STEPS):
         here = field.evaluate(points)
-        g = here.factor * here.pull / field.widths
+        g = scaled_gradient(field, here)
         values, vectors = np.linalg.eigh(curvature(field, points))
         small = 1e-3 * np.abs(values).max(axis=1, keepdims=True) + 1e-300
         values = np.where(np.abs(values) < small, -small, values)
@@ -209,8 +214,8 @@ def _refine(field: Field, modes: Floats, candidates: Saddles) -> Saddles:
         points += move * np.minimum(1.0, 0.3 / np.maximum(size, 1e-300)) * widths
     here = field.evaluate(points)
     assert here.value is not None
-    slope = np.linalg.norm(here.factor * here.pull / field.widths, axis=1)
-    away = np.linalg.norm((points - candidates.point) / field.widths, axis=1)
+    slope = np.linalg.norm(scaled_gradient(field, here), axis=1)
+    away = length(points - candidates.point, field)
     higher = here.value >= candidates.height - POTENTIAL_ROUNDING * here.size
     good = (slope <= 1e-6 * here.size) & (away <= SADDLE_REACH) & higher
     if good.any():
@@ -225,10 +230,9 @@ def _joins(
     field: Field, modes: Floats, saddles: Floats, candidates: Saddles, rows: Bools
 ) -> Bools:
     """Whether saddles climb to the modes of their pairs on their two sides."""
-    widths = np.where(np.isfinite(field.widths), field.widths, 0.0)
     values, vectors = np.linalg.eigh(curvature(field, saddles))
     one_way = (values[:, -1] > 0) & (values[:, :-1] < 0).all(axis=1)
-    side = 0.05 * vectors[:, :, -1] * widths
+    side = 0.05 * vectors[:, :, -1] * finite_widths(field)
 
     def arrive(points: Floats) -> Floats:
         return climb(field, points, fixed_point(), tol=1e-4, max_iter=1000).points
