@@ -1,8 +1,9 @@
-"""Imports go one way, and what is optional stays out until it is asked for."""
+"""Imports go one way, what is private stays private, what is optional stays out."""
 
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ import pytest
 import modeseek
 
 SOURCE = Path(modeseek.__file__).parent
+MODULES = sorted(SOURCE.rglob("*.py"))
 
-#: Rooms and single modules; each imports only those before it.
+#: Folders and single modules; each imports only those before it.
 ROOMS = (
     *("errors", "files", "rows", "tree", "field", "graph", "gradient", "cluster"),
     *("image", "plot", "report", "persist", "cli"),
@@ -20,6 +22,10 @@ ROOMS = (
 #: Modules without a place in that order: what they may import.
 DOORS = {"__init__": ROOMS, "__main__": ROOMS, "dask": ("rows",)}
 DOORS["datasets"] = ("rows", "field")
+
+#: Names with a leading underscore that others offer to all: those of named tuples, and
+#: Python's only way to leave a process at once.
+OFFERED = {"_replace", "_fields", "_asdict", "_exit"}
 
 #: Packages that only some modules may import.
 OPTIONAL = {
@@ -38,16 +44,19 @@ OPTIONAL = {
     "PIL": {"image/image_files"},
 }
 
-MODULES = sorted(SOURCE.rglob("*.py"))
-
 
 def name_of(path):
     return path.relative_to(SOURCE).with_suffix("").as_posix()
 
 
+@cache
+def nodes_of(path):
+    return list(ast.walk(ast.parse(path.read_text("utf-8"))))
+
+
 def imports(path):
     """Yield the dotted names that a module imports, wherever in it."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -63,6 +72,43 @@ def test_a_room_imports_only_those_before_it(path):
     allowed = DOORS.get(room) or ROOMS[: ROOMS.index(room)]
     used = {n.split(".")[1] for n in imports(path) if n.startswith("modeseek.")}
     assert used - {"__version__", room} <= set(allowed)
+
+
+def is_private(name):
+    return name.startswith("_") and not name.endswith("__") and name not in OFFERED
+
+
+def private_names_of(folder):
+    """Names with a leading underscore that the classes of a folder define."""
+    for node in [node for path in folder.glob("*.py") for node in nodes_of(path)]:
+        if isinstance(node, ast.FunctionDef) and is_private(node.name):
+            yield node.name
+        elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "self":
+            yield node.attr
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_private_names_of_other_folders_are_left_alone(path):
+    known = set(private_names_of(path.parent))
+    for node in nodes_of(path):
+        if isinstance(node, ast.Attribute) and is_private(node.attr):
+            own = ast.unparse(node.value) in ("self", "cls")
+            assert own or node.attr in known, f"line {node.lineno}: {node.attr}"
+        elif isinstance(node, ast.ImportFrom):
+            assert not any(is_private(alias.name) for alias in node.names)
+
+
+def body_length(function):
+    """Lines of a function's body, without its docstring."""
+    body = function.body[ast.get_docstring(function) is not None :]
+    return body[-1].end_lineno - body[0].lineno + 1 if body else 0
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_functions_fit_a_screen(path):
+    for node in nodes_of(path):
+        if isinstance(node, ast.FunctionDef):
+            assert body_length(node) <= 60, node.name
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)

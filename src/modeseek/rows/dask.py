@@ -198,7 +198,9 @@ def example_of(X: Any) -> Any:
     """Two made-up rows with the type, features and names of a Dask collection."""
     if isinstance(X, da.Array):
         return np.ones((2, *X.shape[1:]), dtype=X.dtype)
-    return X._meta_nonempty
+    from dask.dataframe.utils import make_meta, meta_nonempty
+
+    return meta_nonempty(make_meta(X))
 
 
 def align_weights(weight: Any, X: da.Array) -> da.Array:

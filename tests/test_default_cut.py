@@ -1,4 +1,4 @@
-"""The level of the tree: which merges are made when nobody says."""
+"""The default rule for cutting the merge tree, where no prominence is given."""
 
 import numpy as np
 import pytest
