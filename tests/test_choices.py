@@ -11,8 +11,8 @@ from modeseek import LogDensityGradient, ModeClustering
 from modeseek.cluster.blurring import blur
 from modeseek.datasets import three_gaussians
 from modeseek.field.fields import CommonField, PotentialField, SeparateField, gradient
+from modeseek.gradient import GradientSettings
 from modeseek.gradient.base import field_of, frame_of
-from modeseek.gradient.extensions.choices import make_choice
 from modeseek.gradient.extensions.losses import LOSSES, Rule, loss_sums
 from modeseek.gradient.extensions.penalties import (
     ITERATIVE,
@@ -23,6 +23,7 @@ from modeseek.gradient.extensions.penalties import (
 )
 from modeseek.gradient.moments import Problem, compute_moments, task_scales
 from modeseek.gradient.selection import search
+from modeseek.gradient.state import loss_curvature_of
 from modeseek.rows.blocks import one_blas_thread
 
 D = 2
@@ -93,7 +94,7 @@ def frame_problem(model, **more):
     frame = frame_of(model)
     Z = frame.enter(X)
     problem = Problem(
-        enter=lambda part: Z[part],
+        read=lambda part: Z[part],
         n_rows=len(Z),
         centers=frame.enter(drawn),
         base=np.zeros(D),
@@ -110,14 +111,14 @@ def frame_problem(model, **more):
 def test_the_training_loss_is_below_that_of_zero_coefficients(fitted, name):
     model = fitted[name]
     problem, theta = frame_problem(model)
-    if model._loss_curvature is None:
+    if loss_curvature_of(model) is None:
         value = quadratic_loss(*model.moments_.mean(), theta[:, :, None])[0]
         assert value < 0.0
         assert value == pytest.approx(
             -model.score(X) * frame_of(model).unit ** 2, rel=1e-8
         )
     else:
-        rule = model._loss_curvature.rule
+        rule = loss_curvature_of(model).rule
         value = loss_sums(problem, rule, theta, second=False).value.sum()
         zero = loss_sums(problem, rule, 0 * theta, second=False).value.sum()
         assert value < zero
@@ -148,16 +149,14 @@ def make_field(problem, widths, theta):
 @pytest.mark.parametrize("name", QUADRATIC)
 def test_hold_out_losses_by_moments_are_those_by_rows(fitted, name):
     model = fitted[name]
-    words = {"basis": "derivative", "penalty": "ridge", "similarity": "ones"}
-    words |= {"coefficients": "shared", "positive": False, "loss": "squared"}
-    choice = make_choice(**{**words, **CHOICES[name]})
+    choice = GradientSettings("cv", **CHOICES[name]).choice()
     lams = np.column_stack([LAMS, [0.1, 1.0]]) if choice.multitask else LAMS
     problem, _ = frame_problem(model, fold=FOLD, n_folds=3)
     widths = field_of(model).widths
     scales = task_scales(widths, problem.shared, problem.common)
     scores = search(problem, widths[None], lams, choice.penalty)
     moments = compute_moments(problem, widths, np.ones(1))
-    Z = problem.enter(slice(None))
+    Z = problem.read(slice(None))
     for k in range(3):
         train, judges = moments.without(0, k).mean(), Z[k == FOLD]
         with one_blas_thread():  # as in the search: some penalties iterate
@@ -321,4 +320,4 @@ def test_a_loss_of_its_own_is_chosen_by_its_own_hold_out_loss(fitted):
     results = model.cv_results_
     best = results["along_mean_test_loss"].argmin()
     assert model.alpha_ == results["along_alpha"][best]
-    assert isinstance(model._loss_curvature.rule, Rule)
+    assert isinstance(loss_curvature_of(model).rule, Rule)

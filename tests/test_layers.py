@@ -85,6 +85,9 @@ def private_names_of(folder):
             yield node.name
         elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "self":
             yield node.attr
+        elif isinstance(node, ast.ClassDef):
+            declared = (line for line in node.body if isinstance(line, ast.AnnAssign))
+            yield from (ast.unparse(line.target) for line in declared)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)

@@ -19,6 +19,7 @@ from modeseek.gradient.extensions.losses import (
 )
 from modeseek.gradient.extensions.penalties import ridge_path, solve
 from modeseek.gradient.moments import Problem, compute_moments, task_scales
+from modeseek.gradient.state import loss_curvature_of
 
 rng = np.random.default_rng(2)
 Z = np.concatenate([rng.normal(-1.2, 0.7, (60, 2)), rng.normal(1.2, 0.7, (60, 2))])
@@ -37,7 +38,7 @@ KINDS = {
 def make_problem(kind, rows=None, **more):
     rows = np.arange(len(Z)) if rows is None else rows
     return Problem(
-        enter=lambda part: Z[rows][part],
+        read=lambda part: Z[rows][part],
         n_rows=len(rows),
         centers=CENTERS,
         base=np.zeros(2),
@@ -254,13 +255,13 @@ def test_the_error_of_a_bregman_model_matches_a_bootstrap(kind):
     ).fit(X)
     tree, fitted = model.merge_tree_, model.estimator_
     assert len(tree.child) >= 1
-    frame, curved = frame_of(fitted), fitted._loss_curvature
+    frame, curved = frame_of(fitted), loss_curvature_of(fitted)
     ends = frame.enter(model.modes_[tree.child]), frame.enter(tree.saddles)
     C, ours = frame.enter(fitted.centers_), frame.enter(X)
 
     def refit(weight):
         problem = Problem(
-            enter=lambda part: ours[part],
+            read=lambda part: ours[part],
             n_rows=len(X),
             centers=C,
             base=np.zeros(2),

@@ -43,7 +43,7 @@ def make_problem(
 ):
     data = Z[rows]
     return Problem(
-        enter=lambda part: data[part],
+        read=lambda part: data[part],
         n_rows=len(data),
         centers=C,
         base=base,

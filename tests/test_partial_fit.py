@@ -9,6 +9,7 @@ from modeseek.gradient.base import frame_of
 from modeseek.gradient.extensions.penalties import solve
 from modeseek.gradient.moments import Problem, compute_moments, task_scales
 from modeseek.gradient.settings import read_settings
+from modeseek.gradient.state import penalty_of
 
 X = three_gaussians(3).sample(900, random_state=0)[0]
 WEIGHT = np.random.default_rng(0).uniform(0.5, 3.0, len(X))
@@ -40,7 +41,7 @@ def test_moments_are_those_of_one_pass_over_all_rows(kind, weight):
     first = LogDensityGradient(**KINDS[kind]).fit(X[FIRST], sample_weight=w)
     frame = frame_of(first)
     problem = Problem(
-        enter=lambda rows: frame.enter(X[rows]),
+        read=lambda rows: frame.enter(X[rows]),
         n_rows=len(X),
         centers=first._drawn,
         base=first._base,
@@ -55,7 +56,7 @@ def test_moments_are_those_of_one_pass_over_all_rows(kind, weight):
         np.testing.assert_allclose(added, summed, rtol=1e-10, atol=1e-10 * scale)
     choice = read_settings(first, X.shape[1]).choice()
     scales = task_scales(widths, problem.shared, problem.common)
-    lam = first._chosen_penalty()
+    lam = penalty_of(first)
     theta = solve(whole, scales, lam, choice.penalty)[:, model.kept_]
     unit = frame.unit if problem.common else 1.0
     np.testing.assert_allclose(np.atleast_2d(model.coef_) * unit, theta, rtol=1e-6)

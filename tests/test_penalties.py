@@ -102,7 +102,7 @@ CANDIDATES = {
 
 def make_problem(shared, rows=slice(None), *, folds=True):
     return Problem(
-        enter=lambda part: Z[rows][part],
+        read=lambda part: Z[rows][part],
         n_rows=len(Z[rows]),
         centers=CENTERS,
         base=np.zeros(2),
@@ -155,7 +155,7 @@ def test_hold_out_losses_equal_refitting_without_each_fold(shared, candidates):
 def test_one_feature_makes_shared_and_separate_coefficients_one_model():
     one_feature = [
         make_problem(shared)._replace(
-            enter=lambda part: Z[part, :1], centers=CENTERS[:, :1], base=np.zeros(1)
+            read=lambda part: Z[part, :1], centers=CENTERS[:, :1], base=np.zeros(1)
         )
         for shared in (True, False)
     ]
@@ -235,7 +235,7 @@ def tight_clusters(spread):
 def search_clusters(spread):
     X = tight_clusters(spread)
     problem = Problem(
-        enter=lambda part: X[part],
+        read=lambda part: X[part],
         n_rows=len(X),
         centers=X[::8],
         base=np.zeros(2),

@@ -199,7 +199,7 @@ def test_the_width_chosen_by_some_rows_is_that_chosen_by_all(name, monkeypatch):
     fold = np.random.default_rng(0).integers(0, 5, len(X))
     fold[np.isin(Z[:, 0], model._drawn[:, 0])] = 5  # centres never judge
     problem = Problem(
-        enter=lambda rows: Z[rows],
+        read=lambda rows: Z[rows],
         n_rows=len(Z),
         centers=model._drawn,
         base=np.zeros(X.shape[1]),

@@ -14,13 +14,10 @@ from modeseek.cluster.landscape import Landscape
 from modeseek.errors import warn_user
 from modeseek.field.climbing import Ascent
 from modeseek.gradient.base import GradientEstimator, frame_of
-from modeseek.gradient.least_squares import (
-    LogDensityGradient,
-    fit_to_subsample,
-    fit_unless_gaussian,
-)
+from modeseek.gradient.least_squares import LogDensityGradient
 from modeseek.gradient.model import GAUSSIAN_SHARE
 from modeseek.gradient.settings import needs_all_rows
+from modeseek.gradient.state import fit_to_subsample, fit_unless_gaussian
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.ranking import generator
 from modeseek.rows.source import Source

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from modeseek.field.fields import Field, gradient
+from modeseek.field.fields import Field, gradient, potential
 from modeseek.gradient.settings import GradientSettings
 from modeseek.gradient.uncertainty import Influence
 from modeseek.rows.arrays import Floats
@@ -52,14 +53,19 @@ class GradientEstimator(BaseEstimator):
     def _influence(self, tops: Floats, bottoms: Floats) -> Influence:
         raise NotImplementedError
 
-    def _ask(self, X: Any, ask: Callable[[Floats], Floats]) -> Floats:
-        """Ask about rows in the frame; on Dask, when the answers are needed."""
+    def _apply_in_frame(self, X: Any, answer: Callable[[Floats], Floats]) -> Floats:
+        """Answer for rows in the frame; on Dask, when the answers are needed."""
         check_is_fitted(self)
         frame, example = frame_of(self), self.centers_[:1]
         answers: Floats = apply_rowwise(
-            self, X, lambda rows: ask(enter_frame(self, rows)), frame, example
+            self, X, lambda rows: answer(enter_frame(self, rows)), frame, example
         )
         return answers
+
+    def _potential(self, Z: Floats) -> Floats:
+        """Log-density of rows in the frame, up to a constant."""
+        field, columns = self._field(), len(self.centers_)
+        return map_rows(partial(potential, field), Z, columns, self.n_jobs)
 
     def gradient(self, X: ArrayLike) -> Floats:
         """Gradient of the log-density at every row.
@@ -73,17 +79,10 @@ class GradientEstimator(BaseEstimator):
         ndarray of shape (n_samples, n_features)
         """
 
-        def ask(Z: Floats) -> Floats:
-            field = self._field()
-            g = map_rows(
-                lambda A: gradient(field, field.evaluate(A)),
-                Z,
-                len(field.centers),
-                self.n_jobs,
-            )
-            return np.asarray(g / self._unit)
+        def answer(Z: Floats) -> Floats:
+            return np.asarray(gradient_rows(self._field(), Z, self.n_jobs) / self._unit)
 
-        return self._ask(X, ask)
+        return self._apply_in_frame(X, answer)
 
     def hessian(self, X: ArrayLike) -> NDArray[np.float64]:
         """Derivative of the gradient at every row.
@@ -100,14 +99,14 @@ class GradientEstimator(BaseEstimator):
             gradient of the gradient's j-th entry.
         """
 
-        def ask(Z: Floats) -> Floats:
+        def answer(Z: Floats) -> Floats:
             field = self._field()
             columns = len(field.centers) * Z.shape[1]
             unit = np.broadcast_to(self._unit, Z.shape[1:])
             J = map_rows(field.jacobian, Z, columns, self.n_jobs)
             return np.asarray(J / unit / unit[:, None])
 
-        return self._ask(X, ask)
+        return self._apply_in_frame(X, answer)
 
     def score(
         self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
@@ -149,51 +148,19 @@ class GradientEstimator(BaseEstimator):
 
 
 def frame_of(estimator: GradientEstimator) -> Frame:
-    """Shift and scale between the data and the coordinates of a fitted estimator.
-
-    Parameters
-    ----------
-    estimator : GradientEstimator
-        Fitted.
-
-    Returns
-    -------
-    Frame
-    """
+    """Shift and scale between the data and the coordinates of a fitted estimator."""
     return Frame(estimator._origin, estimator._unit)
 
 
 def enter_frame(estimator: GradientEstimator, rows: NDArray[np.floating]) -> Floats:
-    """Take rows into the frame of a fitted estimator; refuse those too far away.
-
-    Parameters
-    ----------
-    estimator : GradientEstimator
-        Fitted.
-    rows : ndarray of shape (n, d)
-        In the data's coordinates, finite numbers.
-
-    Returns
-    -------
-    ndarray of shape (n, d)
-    """
+    """Take rows (n, d), finite numbers, into the frame; refuse those too far away."""
     frame = frame_of(estimator)
     check_within_reach(frame, rows)
     return frame.enter(rows)
 
 
 def field_of(estimator: GradientEstimator) -> Field:
-    """The fitted gradient as a field that points of the frame can climb.
-
-    Parameters
-    ----------
-    estimator : GradientEstimator
-        Fitted.
-
-    Returns
-    -------
-    Field
-    """
+    """The fitted gradient as a field that points of the frame can climb."""
     return estimator._field()
 
 
@@ -202,16 +169,13 @@ def influence_of(
 ) -> Influence:
     """How much each row of the data moves differences of log-density.
 
-    Parameters
-    ----------
-    estimator : GradientEstimator
-        Fitted.
-    tops, bottoms : ndarray of shape (r, d)
-        Points in the frame; the differences are those of a top and its bottom.
-
-    Returns
-    -------
-    callable
-        Takes rows of the frame (m, d), gives their influence (m, r).
+    The differences are those between tops and bottoms (r, d), points of the frame;
+    the function returned takes rows of the frame (m, d) and gives (m, r).
     """
     return estimator._influence(tops, bottoms)
+
+
+def gradient_rows(field: Field, Z: Floats, n_jobs: int | None) -> Floats:
+    """Gradient of a field at many rows (n, d) of the frame."""
+    columns = len(field.centers)
+    return map_rows(lambda A: gradient(field, field.evaluate(A)), Z, columns, n_jobs)

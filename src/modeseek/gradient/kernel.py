@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from modeseek.field.basis import gaussians, squared_distances
-from modeseek.field.fields import KernelField, potential
+from modeseek.field.fields import KernelField
 from modeseek.gradient.base import GradientEstimator, frame_of
 from modeseek.gradient.settings import GradientSettings, name_widths
 from modeseek.gradient.uncertainty import Influence, kernel_influence
 from modeseek.rows.arrays import Floats, Integers
-from modeseek.rows.blocks import chunk_slices, map_blocks, map_rows
+from modeseek.rows.blocks import chunk_slices, map_blocks
 from modeseek.rows.containers import check_in_memory
 from modeseek.rows.coordinates import frame_from_centers, typical_distance
 from modeseek.rows.ranking import (
@@ -144,18 +143,18 @@ class KernelDensityGradient(GradientEstimator):
         sample = take_sample(rows, weight, jobs)
         ranking, rng = sample.ranking, generator(self.random_state)
         n_distinct, d = len(ranking.first), rows.shape[1]
-        pilot = draw_centers(ranking, min(PILOT_ROWS, n_distinct), rng)
-        frame = frame_from_centers(sample.X[pilot].astype(np.float64))
+        reference = draw_centers(ranking, min(PILOT_ROWS, n_distinct), rng)
+        frame = frame_from_centers(sample.X[reference].astype(np.float64))
         check_within_reach(frame, sample.X, sample.row)
 
         C = frame.enter(sample.X[ranking.first])
         share = np.bincount(ranking.rank, weights=sample.weight).astype(np.float64)
         share /= share.sum()
-        pilot_rows = frame.enter(sample.X[pilot])
+        reference_rows = frame.enter(sample.X[reference])
         unit = float(frame.unit)
-        candidates = self._candidates(d, typical_distance(pilot_rows), unit)
+        candidates = self._candidates(d, typical_distance(reference_rows), unit)
         candidates = np.where(sample.constant, np.inf, candidates)
-        check_widths_match(candidates, pilot_rows)
+        check_widths_match(candidates, reference_rows)
         self.cv_results_ = {}
         best = 0
         if len(candidates) > 1:
@@ -211,40 +210,26 @@ class KernelDensityGradient(GradientEstimator):
         ndarray of shape (n_samples,)
         """
 
-        def ask(Z: Floats) -> Floats:
-            field, columns = self._field(), len(self.centers_)
-            value = map_rows(partial(potential, field), Z, columns, self.n_jobs)
+        def answer(Z: Floats) -> Floats:
             widths = self.bandwidth_[np.isfinite(self.bandwidth_)]
-            return np.asarray(value - np.log(np.sqrt(2.0 * np.pi) * widths).sum())
+            constant = np.log(np.sqrt(2.0 * np.pi) * widths).sum()
+            return np.asarray(self._potential(Z) - constant)
 
-        return self._ask(X, ask)
+        return self._apply_in_frame(X, answer)
 
 
 def _hold_out_likelihood(
     sample: Sample,
-    C: Floats,
-    fold: Integers,
+    C: Floats,  # (b, d)
+    fold: Integers,  # (n,) that each row validates; n_folds where it only trains
     n_folds: int,
-    candidates: Floats,
+    candidates: Floats,  # (n_widths, d)
     n_jobs: int | None,
 ) -> Floats:
-    """Mean log-density of every row under the kernels of the other folds.
+    """Mean log-density (n_widths,) of rows under the kernels of the other folds.
 
-    Parameters
-    ----------
-    sample : Sample
-    C : ndarray of shape (b, d)
-        Its distinct rows, in the frame.
-    fold : ndarray of shape (n,)
-        Fold that each row validation_rows; ``n_folds`` for rows that only train.
-    n_folds : int
-    candidates : ndarray of shape (n_widths, d)
-        Widest first where they differ by a factor only.
-    n_jobs : int or None
-
-    Returns
-    -------
-    ndarray of shape (n_widths,)
+    C are the distinct rows of the sample, in the frame. Candidate widths are widest
+    first where they differ by a factor only.
     """
     finite = np.isfinite(candidates[0])
     reference = candidates[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -10,54 +9,28 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from modeseek.errors import warn_user
-from modeseek.field.fields import (
-    CommonField,
-    Field,
-    PotentialField,
-    SeparateField,
-    potential,
-)
-from modeseek.gradient.base import GradientEstimator, frame_of
-from modeseek.gradient.extensions.losses import LOSSES, Rule, bregman_influence
-from modeseek.gradient.extensions.penalties import Penalty, l1_paths, response
-from modeseek.gradient.model import (
-    GAUSSIAN_SHARE,
-    LossCurvature,
-    Model,
-    chosen_edges,
-    coefficients_of,
-    fit_auto,
-    fit_choice,
-    fit_grid,
-    fit_learned,
-    gaussian_share,
-    tabulate_scores,
-)
-from modeseek.gradient.moments import Moments, make_plan, sum_moments, task_scales
-from modeseek.gradient.preparation import Prepared, prepare
-from modeseek.gradient.relevance import measure_relevance
+from modeseek.field.fields import CommonField, PotentialField, SeparateField
+from modeseek.gradient.base import GradientEstimator
+from modeseek.gradient.extensions.penalties import Penalty, l1_paths
+from modeseek.gradient.moments import Moments
 from modeseek.gradient.settings import (
-    ALPHAS,
-    AUTO_CENTERS,
     GradientSettings,
     needs_all_rows,
     read_settings,
 )
-from modeseek.gradient.uncertainty import (
-    Influence,
-    differences,
-    potential_influence,
-    separate_influence,
+from modeseek.gradient.state import (
+    add_rows,
+    fit_to_subsample,
+    rebuild_field,
+    rebuild_influence,
+    task_scales_of,
 )
-from modeseek.rows.arrays import Floats, Integers
-from modeseek.rows.blocks import map_rows
+from modeseek.gradient.uncertainty import Influence
+from modeseek.rows.arrays import Floats
 from modeseek.rows.containers import open_rows
 from modeseek.rows.rounding import Rounding, warn_of_rounding
-from modeseek.rows.source import FramedRows
-from modeseek.rows.subsample import Overview, make_overview
-from modeseek.rows.summary import summarize
-from modeseek.rows.validation import check_jobs, check_range, is_word
+from modeseek.rows.subsample import make_overview
+from modeseek.rows.validation import check_jobs, is_word
 
 
 def _said(estimator: LogDensityGradient) -> GradientSettings | LogDensityGradient:
@@ -83,15 +56,6 @@ def _adds_up(estimator: LogDensityGradient) -> bool:
 def _has_path(estimator: LogDensityGradient) -> bool:
     said = _said(estimator)
     return is_word(said.penalty, "l1") and not said.positive
-
-
-def _check_same_rows(weight: float, before: float) -> None:
-    """Refuse rows that were others in the last pass than in the first."""
-    if not np.isclose(weight, before, rtol=1e-9):
-        raise ValueError(
-            "The rows of X changed from one pass over them to the next: their "
-            f"weight was {before:g} and then {weight:g}."
-        )
 
 
 class LogDensityGradient(GradientEstimator):
@@ -267,6 +231,7 @@ class LogDensityGradient(GradientEstimator):
     moments_: Moments
     _curvature: tuple[Floats, Floats, Floats] | None
     _rounding: Rounding
+    _base: Floats  # (n_features,) inverse variances of the Gaussian base, in the frame
     _drawn: Floats  # (n_drawn, n_features) all centres, in the frame
 
     def __init__(
@@ -359,117 +324,19 @@ class LogDensityGradient(GradientEstimator):
         """
         if not hasattr(self, "moments_"):
             return self.fit(X, sample_weight=sample_weight)
-        choice = self.settings_.choice()
-        frame, jobs = frame_of(self), check_jobs(self.n_jobs)
-        source = open_rows(self, X, sample_weight, jobs, reset=False)
-        widths, kind = self.bandwidth_ / frame.unit, (choice.shared, choice.common)
-        plan = make_plan(self._drawn, self._base, widths, np.ones(1), *kind)
+        source = open_rows(self, X, sample_weight, check_jobs(self.n_jobs), reset=False)
         with source.session():
-            summary = summarize(source)
-            check_range(frame, summary.low, summary.high)
-            moments = self.moments_ + sum_moments(FramedRows(source, frame), plan)
-        scales = task_scales(widths, *kind)
-        theta, kept = coefficients_of(
-            moments, scales, self._chosen_penalty(), choice.penalty
-        )
-        self._store_coefficients(theta, kept)
-        self.moments_ = moments
+            add_rows(self, source)
         return self
 
     def _read_settings(self) -> GradientSettings:
         return read_settings(self, self.n_features_in_)
 
-    def _chosen_penalty(self) -> float | Floats:
-        if self.settings_.coefficients == "multitask":
-            return np.array([self.alpha_, self.gamma_])
-        return self.alpha_
-
-    def _store(self, model: Model, prepared: Prepared, overview: Overview) -> None:
-        """Store the model, in the data's coordinates, and what is measured with it."""
-        summary, frame = overview.summary, prepared.frame
-        _check_same_rows(float(model.moments.weight), summary.n_counted)
-        self.n_features_in_ = len(prepared.typical)
-        self.settings_ = prepared.settings
-        self._rounding = overview.rounding
-        self._origin, self._unit = frame
-        self._base, self._drawn = model.base, prepared.problem.centers
-        self._store_coefficients(model.theta, model.kept)
-        self.bandwidth_ = model.widths * frame.unit
-        lam = np.ravel(model.lam)
-        self.alpha_ = float(lam[0])
-        self.gamma_ = float(lam[1]) if len(lam) > 1 else 0.0
-        self._curvature = None
-        if model.curvature is not None:
-            rule = model.curvature.rule
-            self._curvature = (model.curvature.A, rule.c, rule.widths)
-        self.gaussian_base_ = model.base / frame.unit / frame.unit
-        self.moments_ = model.moments.scaled(summary.row_weight)
-        self.cv_results_ = {}
-        if prepared.problem.n_folds:
-            self.cv_results_ = tabulate_scores(model, frame)
-            self._warn_of_edges(model)
-        self.gaussian_share_ = float("nan")
-        if self.settings_.standardizes and prepared.choice.is_plain():
-            self.gaussian_share_ = gaussian_share(model, prepared.typical)
-        self.feature_relevance_ = measure_relevance(
-            self._field(), frame, overview.sample, summary, prepared.rng, self.n_jobs
-        )
-        if self.verbose:
-            print(
-                f"[LogDensityGradient] {len(self.centers_)} centres, alpha "
-                f"{self.alpha_:.3g}, bandwidth {np.unique(self.bandwidth_)}"
-            )
-
-    def _warn_of_edges(self, model: Model) -> None:
-        given = {"alpha": self.alpha, "gamma": self.gamma}
-        for name in chosen_edges(model, self.bandwidth, given):
-            warn_user(
-                f"The chosen {name} is the first or last of its candidates; a "
-                "better one may lie beyond. Widen the candidates, or see "
-                "cv_results_."
-            )
-
-    def _store_coefficients(self, theta: Floats, kept: Integers) -> None:
-        """Store what is solved for, in the data's coordinates."""
-        frame = frame_of(self)
-        self.centers_, self.kept_ = frame.leave(self._drawn[kept]), kept
-        self.coef_ = theta[0] if self.settings_.coefficients == "shared" else theta
-        if self.settings_.basis == "common":  # these are gradients, and have a unit
-            self.coef_ = (theta.T / frame.unit).T
-
-    def _field(self) -> Field:
-        frame = frame_of(self)
-        C, widths = frame.enter(self.centers_), self.bandwidth_ / frame.unit
-        if self.settings_.coefficients == "shared":
-            return PotentialField(C, widths, self.coef_, self._base)
-        if self.settings_.basis == "common":
-            return CommonField(C, widths, (self.coef_.T * frame.unit).T)
-        return SeparateField(C, widths, self.coef_)
-
-    @property
-    def _loss_curvature(self) -> LossCurvature | None:
-        """Loss and curvature; stored as arrays, so that the model can be saved."""
-        if self._curvature is None:
-            return None
-        A, c, widths = self._curvature
-        return LossCurvature(Rule(LOSSES[self.settings_.loss], c, widths), A)
+    def _field(self) -> PotentialField | SeparateField | CommonField:
+        return rebuild_field(self)
 
     def _influence(self, tops: Floats, bottoms: Floats) -> Influence:
-        """Influence of rows on differences of height, in the frame."""
-        field = self._field()
-        assert isinstance(field, PotentialField | SeparateField | CommonField)
-        moved = differences(field, tops, bottoms)
-        curvature = self._loss_curvature
-        if curvature is not None:
-            U = np.asarray(np.linalg.solve(curvature.A, moved))
-            return bregman_influence(field, curvature.rule, U)
-        choice = self.settings_.choice()
-        scales = task_scales(field.widths, choice.shared, choice.common)
-        lam, kept = self._chosen_penalty(), self.moments_.of_centers(self.kept_)
-        U = response(kept, scales, lam, choice.penalty, moved)
-        if isinstance(field, PotentialField):
-            return potential_influence(field, U)
-        return separate_influence(field, U)
+        return rebuild_influence(self, tops, bottoms)
 
     @available_if(_has_path)
     def path(self) -> list[tuple[Floats, Floats]]:
@@ -485,9 +352,7 @@ class LogDensityGradient(GradientEstimator):
             of all centres drawn, of shape (n_knots, n_drawn).
         """
         check_is_fitted(self)
-        choice, widths = self.settings_.choice(), self._field().widths
-        scales = task_scales(widths, choice.shared, choice.common)
-        return l1_paths(self.moments_, scales)
+        return l1_paths(self.moments_, task_scales_of(self))
 
     @available_if(_has_potential)
     def log_density(self, X: ArrayLike) -> Floats:
@@ -503,63 +368,7 @@ class LogDensityGradient(GradientEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-
-        def ask(Z: Floats) -> Floats:
-            field, columns = self._field(), len(self.centers_)
-            return map_rows(partial(potential, field), Z, columns, self.n_jobs)
-
-        return self._ask(X, ask)
+        return self._apply_in_frame(X, self._potential)
 
 
 LogDensityGradient.__module__ = "modeseek.gradient"  # model files name it so
-
-
-def fit_to_subsample(estimator: LogDensityGradient, overview: Overview) -> None:
-    """Fit an estimator to rows that were looked over already.
-
-    Parameters
-    ----------
-    estimator : LogDensityGradient
-    overview : Overview
-        Summary and subsample of the rows.
-    """
-    prepared = prepare(estimator, overview)
-    problem, typical, ranking = (
-        prepared.problem,
-        prepared.typical,
-        overview.sample.ranking,
-    )
-    choice, bandwidth = prepared.choice, prepared.settings.bandwidth
-    if bandwidth == "auto" and choice.is_plain():
-        model = fit_auto(problem, ALPHAS, typical, ranking)
-    elif bandwidth == "learned":
-        model = fit_learned(problem, ALPHAS, typical, ranking)
-    else:
-        widths, lams = prepared.grid
-        model = fit_choice(problem, choice, lams, typical, widths, ALPHAS)
-    estimator._store(model, prepared, overview)
-
-
-def fit_unless_gaussian(estimator: LogDensityGradient, overview: Overview) -> bool:
-    """Fit coarsely, unless a Gaussian explains much of the gradient.
-
-    Fewer centres and widths make it look more Gaussian, if anything.
-
-    Parameters
-    ----------
-    estimator : LogDensityGradient
-        Left as it is where much of the gradient is Gaussian.
-    overview : Overview
-        Of a few rows.
-
-    Returns
-    -------
-    bool
-        Whether the fit was made.
-    """
-    prepared = prepare(estimator, overview, most_centers=AUTO_CENTERS)
-    model = fit_grid(prepared.problem, ALPHAS, prepared.typical, step=2)
-    if gaussian_share(model, prepared.typical) >= GAUSSIAN_SHARE:
-        return False
-    estimator._store(model, prepared, overview)
-    return True

@@ -3,9 +3,8 @@ r"""From rows to a model: the frame, the widths, the penalty and the coefficient
 Ways to the widths:
 
 - :func:`fit_grid`: candidates, the same for all features or not, by cross-validation;
-- :func:`fit_learned`: one for each feature, by descent of the cross-validated loss;
-- :func:`fit_auto`: one width in standardised units, unless the features are mostly
-  Gaussian; then learned widths, over a Gaussian base;
+- :func:`fit_learned`: one for each feature, by descent of the cross-validated loss,
+  always or only where the features are mostly Gaussian, over a Gaussian base then;
 - :func:`fit_choice`: a grid for any penalty and loss. Those that iterate take the
   width that the ridge chose, and choose their own penalty at that width.
 
@@ -30,9 +29,10 @@ from modeseek.gradient.extensions.losses import (
     minimize_loss,
 )
 from modeseek.gradient.extensions.penalties import Penalty, l1_paths, ridge_path, solve
-from modeseek.gradient.moments import Moments, Problem, task_scales, total_moments
+from modeseek.gradient.moments import Moments, Problem, total_moments
 from modeseek.gradient.selection import Scores, search, search_default
-from modeseek.gradient.widths import learn_widths, make_pilot, marginal_start
+from modeseek.gradient.settings import ALPHAS
+from modeseek.gradient.widths import learn_widths, marginal_start, sort_by_fold
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.coordinates import Frame
 from modeseek.rows.ranking import Ranking, draw_centers
@@ -95,21 +95,9 @@ def fit_grid(
 ) -> Model:
     """Choose width and penalty by cross-validation and solve.
 
-    Parameters
-    ----------
-    problem : Problem
-    lams : ndarray of shape (a, ...)
-    typical : ndarray of shape (d,)
-        Typical distance between rows; infinite for features outside the model.
-    candidates : ndarray of shape (n_widths, d), optional
-        Multiples of the typical distance by default.
-    penalty : callable
-    step : int
-        1, or 2 for every other multiple.
-
-    Returns
-    -------
-    Model
+    Widths are the candidates (n_widths, d), by default multiples of the typical
+    distance (d,) between rows, which is infinite for features outside the model;
+    ``step=2`` tries every other multiple. Penalties are ``lams`` (a, ...).
     """
     if candidates is None:
         scores = search_default(problem, typical, lams, penalty, step)
@@ -129,7 +117,7 @@ def _solve(
 ) -> Model:
     """Solve for the coefficients on all rows; centres without any are dropped."""
     moments = total_moments(problem, widths)
-    scales = task_scales(widths, problem.shared, problem.common)
+    scales = problem.task_scales(widths)
     theta, kept = coefficients_of(moments, scales, lams[j], penalty)
     return Model(
         centers=problem.centers[kept],
@@ -149,17 +137,7 @@ def coefficients_of(
 ) -> tuple[Floats, Integers]:
     """Solve for the coefficients; drop centres without any, but for one.
 
-    Parameters
-    ----------
-    moments : Moments
-    scales : ndarray of shape (tasks,)
-    lam : float or ndarray
-    penalty : callable
-
-    Returns
-    -------
-    theta : ndarray of shape (tasks, n_kept)
-    kept : ndarray of shape (n_kept,)
+    Returns the coefficients (tasks, n_kept), and which centres (n_kept,) they are of.
     """
     theta = solve(moments, scales, lam, penalty)
     kept = np.flatnonzero(theta.any(axis=0))
@@ -174,32 +152,18 @@ def fit_choice(
     lams: Floats | None,
     typical: Floats,
     candidates: Floats | None,
-    ridge_lams: Floats,
 ) -> Model:
-    """Choose width and penalty for any penalty and loss.
+    """Choose width and penalty for any penalty and loss, as :func:`fit_grid` does.
 
-    Parameters
-    ----------
-    problem : Problem
-    choice : Choice
-    lams : ndarray of shape (a, ...), optional
-        Chosen here by default.
-    typical : ndarray of shape (d,)
-    candidates : ndarray of shape (n_widths, d), optional
-    ridge_lams : ndarray of shape (a,)
-        Default candidates of the ridge.
-
-    Returns
-    -------
-    Model
+    Without ``lams`` (a, ...) the penalties to try follow from the choice.
     """
-    grid = ridge_lams if lams is None else lams
+    grid = ALPHAS if lams is None else lams
     if choice.loss is not None:
         simple = fit_grid(problem, grid, typical, candidates)
         own = float(simple.lam) * LAMS_AROUND if lams is None else lams
         return _fit_loss(problem, choice, simple, own)
     if choice.iterative:
-        simple = fit_grid(problem, ridge_lams, typical, candidates)
+        simple = fit_grid(problem, ALPHAS, typical, candidates)
         own = ITERATIVE_LAMS if lams is None else lams
         return _choose_again(problem, simple, own, choice.penalty)
     model = fit_grid(problem, grid, typical, candidates, choice.penalty)
@@ -210,7 +174,7 @@ def fit_choice(
 
 def _knots(problem: Problem, model: Model) -> Floats:
     """Penalties at the knots of the l1 paths of all tasks, ascending."""
-    scales = task_scales(model.widths, problem.shared, problem.common)
+    scales = problem.task_scales(model.widths)
     least = float(model.lams.min())
     paths = l1_paths(model.moments, scales, least)
     knots = np.concatenate([*(lams for lams, _ in paths), np.ravel(model.lam)])
@@ -248,8 +212,7 @@ def _fit_loss(problem: Problem, choice: Choice, simple: Model, lams: Floats) -> 
                 "For every penalty some held-out gradient leaves the domain of the "
                 "shifted loss. Use an even loss, such as 'even_power', or 'squared'."
             )
-    scales = task_scales(simple.widths, problem.shared, problem.common)
-    start = solve(simple.moments, scales, lams[j])
+    start = solve(simple.moments, problem.task_scales(simple.widths), lams[j])
     fit = minimize_loss(problem, rule, float(lams[j]), start)
     return simple._replace(
         centers=problem.centers,
@@ -264,19 +227,8 @@ def _fit_loss(problem: Problem, choice: Choice, simple: Model, lams: Floats) -> 
 def chosen_edges(model: Model, bandwidth: Any, penalties: dict[str, Any]) -> list[str]:
     """Name what was chosen on an edge that more candidates would move.
 
-    The widest default width is no such edge: there the model is all but Gaussian.
-
-    Parameters
-    ----------
-    model : Model
-    bandwidth : object
-        As users give it.
-    penalties : dict
-        Penalties as users give them, by name.
-
-    Returns
-    -------
-    list of str
+    The bandwidth and, by name, the penalties are as users give them. The widest
+    default width is no such edge: there the model is all but Gaussian.
     """
     i, j = model.scores.best()
     last = len(model.scores.widths) - 1
@@ -294,17 +246,7 @@ def chosen_edges(model: Model, bandwidth: Any, penalties: dict[str, Any]) -> lis
 
 
 def tabulate_scores(model: Model, frame: Frame) -> dict[str, NDArray[Any]]:
-    """Hold-out losses by name, in the unit of the data unless it is standardised.
-
-    Parameters
-    ----------
-    model : Model
-    frame : Frame
-
-    Returns
-    -------
-    dict of ndarray
-    """
+    """Hold-out losses by name, in the unit of the data unless it is standardised."""
     scores, tried, lams = model.scores, model.penalty_scores, model.lams
     unit = 1.0 if np.ndim(frame.unit) else float(frame.unit)
     table = {
@@ -330,91 +272,48 @@ def tabulate_scores(model: Model, frame: Frame) -> dict[str, NDArray[Any]]:
 def gaussian_share(model: Model, typical: Floats) -> float:
     """Share of the gradient that a Gaussian explains, from 0 to 1.
 
-    Parameters
-    ----------
-    model : Model
-        Its grid of widths was searched without a base, in a frame of unit variances.
-    typical : ndarray of shape (d,)
-        Infinite for features outside the model.
-
-    Returns
-    -------
-    float
+    The model's grid of widths was searched without a base, in a frame of unit
+    variances; typical distances (d,) are infinite for features outside the model.
     """
     gaussian = float(np.isfinite(typical).sum())
     return gaussian / max(gaussian, -float(model.scores.loss[model.scores.best()]))
 
 
-def fit_auto(
-    problem: Problem, lams: Floats, typical: Floats, ranking: Ranking
-) -> Model:
-    """One width, or learned widths over a base where features are mostly Gaussian.
-
-    Parameters
-    ----------
-    problem : Problem
-        Shared coefficients, with folds, in a frame of unit variances.
-    lams : ndarray of shape (a,)
-    typical : ndarray of shape (d,)
-        Typical distance between rows; infinite for features outside the model.
-    ranking : Ranking
-
-    Returns
-    -------
-    Model
-    """
-    simple = fit_grid(problem, lams, typical)
-    if gaussian_share(simple, typical) < GAUSSIAN_SHARE:
-        return simple
-    return _learn_from(simple, problem, lams, typical, ranking)
-
-
 def fit_learned(
-    problem: Problem, lams: Floats, typical: Floats, ranking: Ranking
+    problem: Problem, typical: Floats, ranking: Ranking, *, always: bool
 ) -> Model:
-    """Learned widths, over a Gaussian base where that explains enough.
+    """Learn widths on some rows, then solve on all; over a base if that is apt.
 
-    Parameters are those of :func:`fit_auto`.
+    A Gaussian base joins the model where it explains enough; where it does not, and
+    not ``always``, the one width that a grid chose is kept. The problem has shared
+    coefficients, folds, and a frame of unit variances; typical distances (d,) are
+    those of :func:`fit_grid`.
     """
-    simple = fit_grid(problem, lams, typical)
-    return _learn_from(simple, problem, lams, typical, ranking)
-
-
-def _learn_from(
-    simple: Model, problem: Problem, lams: Floats, typical: Floats, ranking: Ranking
-) -> Model:
-    """Learn widths on some rows, then solve on all of them."""
-    if gaussian_share(simple, typical) >= GAUSSIAN_SHARE:
-        problem = problem._replace(base=np.where(np.isfinite(typical), 1.0, 0.0))
+    simple = fit_grid(problem, ALPHAS, typical)
+    mostly_gaussian = gaussian_share(simple, typical) >= GAUSSIAN_SHARE
+    if not (mostly_gaussian or always):
+        return simple
     finite = np.isfinite(typical)
-    rows = _pilot_rows(problem, ranking)
-    assert problem.fold is not None
-    pilot = make_pilot(
-        problem.enter(rows)[:, finite],
-        None if problem.weight is None else problem.weight[rows],
-        problem.fold[rows],
-        problem.n_folds,
-        problem.centers[:, finite],
-        problem.base[finite],
-        None if problem.steps is None else problem.steps[finite],
-    )
+    if mostly_gaussian:
+        problem = problem._replace(base=np.where(finite, 1.0, 0.0))
+    folded = sort_by_fold(problem, _rows_to_learn_on(problem, ranking), finite)
     reach = float(typical[finite][0])
     starts = [
         (simple.widths[finite], float(simple.lam)),
         (typical[finite], STARTING_LAM),
-        marginal_start(pilot, reach, lams[::2]),
+        marginal_start(folded, reach, ALPHAS[::2]),
     ]
-    learned = learn_widths(pilot, reach, starts)
+    learned = learn_widths(folded, reach, starts)
     if not np.isfinite(learned.loss):
         return simple
     widths = np.full(len(typical), np.inf)
     widths[finite] = learned.widths
     chosen = np.array([learned.lam])
-    return _solve(problem, widths, chosen, 0, simple.scores)._replace(lams=lams)
+    return _solve(problem, widths, chosen, 0, simple.scores)._replace(lams=ALPHAS)
 
 
-def _pilot_rows(problem: Problem, ranking: Ranking) -> Integers:
-    """Rows to learn on: copies of distinct rows drawn from the ranking."""
+def _rows_to_learn_on(problem: Problem, ranking: Ranking) -> Integers:
+    """Copies of distinct rows drawn from the ranking; all where they are few."""
     if len(ranking.first) <= PILOT_ROWS:
         return np.arange(problem.n_rows)
     rng = np.random.default_rng(0)

@@ -50,6 +50,9 @@ N_ARRAYS = 4
 #: Rows of a block where there are not many: every block has sums of its own.
 FEW_ROWS = BLOCK_ROWS // 4
 
+#: Factors of the widths where there is only one width.
+ONE_SCALE = np.ones(1)
+
 
 @dataclass(frozen=True, slots=True)
 class Moments:
@@ -102,22 +105,12 @@ class Moments:
 
 
 def task_scales(widths: Floats, shared: bool, common: bool = False) -> Floats:
-    """Scale of G for every task: the ridge is relative to it.
+    """Scale of G for every task, which penalties are relative to.
 
-    For the shared model it is the mean of 1 / l^2 over the features in the model,
-    1 / sigma^2 when there is one width; for separate coefficients 1 / l_j^2 (1 for a
-    feature that is not in the model, whose moments vanish). For a common basis it
-    is 1.
-
-    Parameters
-    ----------
-    widths : ndarray of shape (..., d)
-    shared : bool
-    common : bool
-
-    Returns
-    -------
-    ndarray of shape (..., tasks)
+    For widths (..., d) an array (..., tasks). For the shared model it is the mean of
+    1 / l^2 over the features in the model, 1 / sigma^2 when there is one width; for
+    separate coefficients 1 / l_j^2 (1 for a feature that is not in the model, whose
+    moments vanish). For a common basis it is 1.
     """
     if common:
         return np.ones_like(widths)
@@ -128,35 +121,13 @@ def task_scales(widths: Floats, shared: bool, common: bool = False) -> Floats:
     return np.where(inverse > 0, inverse, 1.0)
 
 
-class Problem(NamedTuple):
-    """Rows in the frame, their folds and weights, and the model's centres.
-
-    The rows are those to choose width and penalty by. Where there are many they are
-    only some of all, and the moments to solve with come from ``everything``.
-    """
-
-    enter: Callable[[slice | Integers], Floats]  # rows of the data -> of the frame
-    n_rows: int
-    centers: Floats  # (b, d)
-    base: Floats  # (d,) inverse variances of the Gaussian base; 0 for none
-    shared: bool
-    fold: Integers | None = None  # (n,) up to and including n_folds
-    n_folds: int = 0
-    weight: Floats | None = None  # (n,)
-    n_jobs: int | None = None
-    common: bool = False  # the basis is phi itself, the same for every feature
-    everything: Reducible | None = None  # all rows, in the frame
-    steps: Floats | None = None  # (d,) of rounding, in the frame; 0 where there is none
-    selection: str = "one_se"  # how the width is chosen from the hold-out losses
-
-
-class Plan(NamedTuple):
+class Basis(NamedTuple):
     """What rows are summed with; small, so that it can be sent to where they are."""
 
     centers: Floats  # (b, d)
     base: Floats  # (d,)
     widths: Floats  # (d,) at scale 1
-    scales: Floats  # (s,) descending
+    scales: Floats  # (s,) descending factors of the widths
     between: Floats  # (b, b) distances between centres weighted by 1 / l^4
     shared: bool
     common: bool
@@ -174,46 +145,79 @@ class Plan(NamedTuple):
         )
 
 
-def make_plan(
+def make_basis(
     centers: Floats,
     base: Floats,
     widths: Floats,
-    scales: Floats,
     shared: bool,
     common: bool,
-) -> Plan:
-    """Gather what rows are summed with; see :class:`Plan`."""
+    scales: Floats = ONE_SCALE,
+) -> Basis:
+    """Gather what rows are summed with; see :class:`Basis`."""
     between = squared_distances(centers, centers, inverse_square(widths))
-    return Plan(centers, base, widths, scales, between, shared, common)
+    return Basis(centers, base, widths, scales, between, shared, common)
 
 
-def _plan(problem: Problem, widths: Floats, scales: Floats) -> Plan:
-    kind = problem.shared, problem.common
-    return make_plan(problem.centers, problem.base, widths, scales, *kind)
+class Problem(NamedTuple):
+    """Rows in the frame, their folds and weights, and the model's centres.
+
+    The rows are those to choose width and penalty by. Where there are many they are
+    a subsample, and the moments to solve with come from ``all_rows``.
+    """
+
+    read: Callable[[slice | Integers], Floats]  # which rows -> those, in the frame
+    n_rows: int
+    centers: Floats  # (b, d)
+    base: Floats  # (d,) inverse variances of the Gaussian base; 0 for none
+    shared: bool
+    fold: Integers | None = None  # (n,) up to and including n_folds
+    n_folds: int = 0
+    weight: Floats | None = None  # (n,)
+    n_jobs: int | None = None
+    common: bool = False  # the basis is phi itself, the same for every feature
+    all_rows: Reducible | None = None  # in the frame, where the rows are a subsample
+    steps: Floats | None = None  # (d,) of rounding, in the frame; 0 where there is none
+    selection: str = "one_se"  # how the width is chosen from the hold-out losses
+
+    def task_scales(self, widths: Floats) -> Floats:
+        """Scale of G for every task at some widths; see :func:`task_scales`."""
+        return task_scales(widths, self.shared, self.common)
+
+    def basis(self, widths: Floats, scales: Floats = ONE_SCALE) -> Basis:
+        """What the rows are summed with at some widths, times the scales."""
+        kind = self.shared, self.common
+        return make_basis(self.centers, self.base, widths, *kind, scales)
+
+    def weights(self, rows: slice) -> Floats:
+        """Weights of consecutive rows, ones where there are none."""
+        n = rows.stop - rows.start
+        return np.ones(n) if self.weight is None else self.weight[rows]
+
+    def subset(self, rows: Integers) -> Problem:
+        """The same problem of some of the rows, without folds."""
+        return self._replace(
+            read=lambda part: self.read(rows[part]),
+            n_rows=len(rows),
+            weight=None if self.weight is None else self.weight[rows],
+            fold=None,
+            n_folds=0,
+        )
 
 
-def compute_moments(problem: Problem, widths: Floats, scales: Floats) -> Moments:
+def compute_moments(
+    problem: Problem, widths: Floats, scales: Floats = ONE_SCALE
+) -> Moments:
     """Moments of the problem's own rows for several widths and every fold, in one pass.
 
-    Parameters
-    ----------
-    problem : Problem
-    widths : ndarray of shape (d,)
-        Widths at scale 1.
-    scales : ndarray of shape (s,)
-        Descending factors of the widths.
-
-    Returns
-    -------
-    Moments
-        With leading axes (s, n_folds + 1).
+    The widths (d,) are those at scale 1, the scales (s,) descending factors of them;
+    the moments have leading axes (s, n_folds + 1).
     """
-    plan = _plan(problem, widths, scales)
+    basis = problem.basis(widths, scales)
 
     def kernel(rows: slice) -> Moments:
         w = None if problem.weight is None else problem.weight[rows]
         fold = None if problem.fold is None else problem.fold[rows]
-        return block_moments(plan, problem.enter(rows), w, fold, problem.n_folds)
+        return block_moments(basis, problem.read(rows), w, fold, problem.n_folds)
 
     n, n_jobs = problem.n_rows, problem.n_jobs
     size = BLOCK_ROWS if n > BLOCK_ROWS else FEW_ROWS
@@ -221,80 +225,45 @@ def compute_moments(problem: Problem, widths: Floats, scales: Floats) -> Moments
 
 
 def total_moments(problem: Problem, widths: Floats) -> Moments:
-    """Moments of all rows for one width.
-
-    Parameters
-    ----------
-    problem : Problem
-    widths : ndarray of shape (d,)
-
-    Returns
-    -------
-    Moments
-        Without leading axes.
-    """
-    if problem.everything is None:
+    """Moments of all rows for one width, without leading axes."""
+    if problem.all_rows is None:
         whole = problem._replace(fold=None, n_folds=0)
-        return compute_moments(whole, widths, np.ones(1))[0, 0]
-    return sum_moments(problem.everything, _plan(problem, widths, np.ones(1)))
+        return compute_moments(whole, widths)[0, 0]
+    return sum_moments(problem.all_rows, problem.basis(widths))
 
 
-def sum_moments(source: Reducible, plan: Plan) -> Moments:
-    """Moments of the rows of a source, for the first scale of a plan.
-
-    Parameters
-    ----------
-    source : Reducible
-        In the frame.
-    plan : Plan
-
-    Returns
-    -------
-    Moments
-        Without leading axes.
-    """
-    total: Moments = source.reduce(partial(_source_moments, plan), operator.add)
+def sum_moments(source: Reducible, basis: Basis) -> Moments:
+    """Moments of the rows of a source, which are in the frame; no leading axes."""
+    total: Moments = source.reduce(partial(_source_moments, basis), operator.add)
     return total[0, 0]
 
 
-def _source_moments(plan: Plan, block: Block) -> Moments:
-    return block_moments(plan, np.asarray(block.X, np.float64), block.weight)
+def _source_moments(basis: Basis, block: Block) -> Moments:
+    return block_moments(basis, np.asarray(block.X, np.float64), block.weight)
 
 
 def block_moments(
-    plan: Plan,
-    Z: Floats,
-    w: Floats | None,
-    fold: Integers | None = None,
+    basis: Basis,
+    Z: Floats,  # (m, d)
+    w: Floats | None,  # (m,)
+    fold: Integers | None = None,  # (m,)
     n_folds: int = 0,
 ) -> Moments:
-    """Moments of some rows, a few of them at a time.
-
-    Parameters
-    ----------
-    plan : Plan
-    Z : ndarray of shape (m, d)
-    w : ndarray of shape (m,), optional
-    fold : ndarray of shape (m,), optional
-    n_folds : int
-
-    Returns
-    -------
-    Moments
-        With leading axes (s, n_folds + 1).
-    """
-    add_rows = _add_shared if plan.shared else _add_separate
-    if plan.common:
+    """Moments of some rows, a few at a time, with leading axes (s, n_folds + 1)."""
+    add_rows = _add_shared if basis.shared else _add_separate
+    if basis.common:
         add_rows = _add_common
     f = np.zeros(len(Z), dtype=np.intp) if fold is None else fold
     order = np.argsort(f, kind="stable")
     bounds = np.searchsorted(f[order], np.arange(n_folds + 2))
-    sums = plan.zeros(n_folds)
+    sums = basis.zeros(n_folds)
     for k in range(n_folds + 1):
         part = order[bounds[k] : bounds[k + 1]]
-        for chunk in chunk_slices(len(part), N_ARRAYS * len(plan.centers)):
+        for chunk in chunk_slices(len(part), N_ARRAYS * len(basis.centers)):
             r = part[chunk]
-            add_rows(sums, k, Z[r], None if w is None else w[r], plan)
+            some_w = None if w is None else w[r]
+            add_rows(sums, k, Z[r], some_w, basis)
+            sums.weight[:, k] += len(r) if some_w is None else some_w.sum()
     return sums
 
 
@@ -310,51 +279,54 @@ def _weigh(A: Floats, w: Floats | None) -> Floats:
     return A if w is None else A * w[:, None]
 
 
-def _add_shared(sums: Moments, k: int, Z: Floats, w: Floats | None, plan: Plan) -> None:
+def _each_scale(
+    basis: Basis, D: Floats, w: Floats | None
+) -> Iterator[tuple[int, float, Floats, Floats]]:
+    """Yield index and scale, the Gaussians P (m, b) at distances D, and P weighted."""
+    for s, P in enumerate(gaussians(D, basis.scales)):
+        yield s, basis.scales[s], P, _weigh(P, w)
+
+
+def _add_shared(
+    sums: Moments, k: int, Z: Floats, w: Floats | None, basis: Basis
+) -> None:
     """Add rows of fold ``k`` for coefficients shared by the features."""
-    C, widths = plan.centers, plan.widths
+    C, widths = basis.centers, basis.widths
     D = squared_distances(Z, C, 1.0 / widths)
     precision = inverse_square(widths)
     # With one width for all features in the model E is a multiple of D.
     largest = float(precision.max())
     uniform = bool(((precision == largest) | (precision == 0.0)).all())
     E, factor = (D, largest) if uniform else (squared_distances(Z, C, precision), 1.0)
-    pull = plan.base * precision
+    pull = basis.base * precision
     has_base = bool(pull.any())
     if has_base:
         R = (Z * pull) @ C.T - (Z**2 @ pull)[:, None]
     Q = np.empty_like(E)
     ones = np.ones(len(Z))
     row_weight = ones if w is None else w
-    for s, (scale, P) in enumerate(
-        zip(plan.scales, gaussians(D, plan.scales), strict=True)
-    ):
+    for s, scale, P, WP in _each_scale(basis, D, w):
         np.multiply(E, P, out=Q)
-        WP = _weigh(P, w)
         # Without weights WP is P, and NumPy takes P'P at half the price.
         QtP, PtP = Q.T @ WP, P.T @ WP
         QtP *= factor
-        sums.G[s, k, 0] += (QtP + QtP.T - plan.between * PtP) * (0.5 / scale**4)
+        sums.G[s, k, 0] += (QtP + QtP.T - basis.between * PtP) * (0.5 / scale**4)
         sum_P, sum_Q = ones @ WP, factor * (row_weight @ Q)
         linear = precision.sum() * sum_P
         if has_base:
             linear += np.einsum("ij,ij->j", R, WP)
         sums.h[s, k, 0] += sum_Q / scale**4 - linear / scale**2
         sums.count[s, k] += sum_P
-    sums.weight[:, k] += len(Z) if w is None else w.sum()
 
 
 def _add_separate(
-    sums: Moments, k: int, Z: Floats, w: Floats | None, plan: Plan
+    sums: Moments, k: int, Z: Floats, w: Floats | None, basis: Basis
 ) -> None:
     """Add rows of fold ``k`` for coefficients of each feature."""
-    C = plan.centers
-    D = squared_distances(Z, C, 1.0 / plan.widths)
-    precision = inverse_square(plan.widths)
-    for s, (scale, P) in enumerate(
-        zip(plan.scales, gaussians(D, plan.scales), strict=True)
-    ):
-        WP = _weigh(P, w)
+    C = basis.centers
+    D = squared_distances(Z, C, 1.0 / basis.widths)
+    precision = inverse_square(basis.widths)
+    for s, scale, P, WP in _each_scale(basis, D, w):
         sum_P = WP.sum(axis=0)
         for j, inverse in enumerate(precision / scale**2):
             steps = (C[:, j] - Z[:, j, None]) * inverse
@@ -363,23 +335,20 @@ def _add_separate(
             sums.G[s, k, j] += psi.T @ w_psi
             sums.h[s, k, j] += np.einsum("ij,ij->j", steps, w_psi) - sum_P * inverse
         sums.count[s, k] += sum_P
-    sums.weight[:, k] += len(Z) if w is None else w.sum()
 
 
-def _add_common(sums: Moments, k: int, Z: Floats, w: Floats | None, plan: Plan) -> None:
+def _add_common(
+    sums: Moments, k: int, Z: Floats, w: Floats | None, basis: Basis
+) -> None:
     """Add rows of fold ``k`` for a basis common to all features."""
-    C = plan.centers
-    D = squared_distances(Z, C, 1.0 / plan.widths)
-    precision = inverse_square(plan.widths)[:, None]
-    for s, (scale, P) in enumerate(
-        zip(plan.scales, gaussians(D, plan.scales), strict=True)
-    ):
-        WP = _weigh(P, w)
+    C = basis.centers
+    D = squared_distances(Z, C, 1.0 / basis.widths)
+    precision = inverse_square(basis.widths)[:, None]
+    for s, scale, P, WP in _each_scale(basis, D, w):
         sum_P = WP.sum(axis=0)
         sums.G[s, k, 0] += P.T @ WP
         sums.h[s, k] += (C.T * sum_P - Z.T @ WP) * (precision / scale**2)
         sums.count[s, k] += sum_P
-    sums.weight[:, k] += len(Z) if w is None else w.sum()
 
 
 Moments.__module__ = "modeseek.gradient"  # model files name it so

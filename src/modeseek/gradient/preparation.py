@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from modeseek.gradient.settings import (
     AUTO_CENTERS,
     GradientSettings,
     Grid,
-    Parameters,
     count_centers,
     read_grid,
     read_settings,
@@ -29,6 +28,9 @@ from modeseek.rows.validation import (
     check_within_reach,
 )
 
+if TYPE_CHECKING:
+    from modeseek.gradient.least_squares import LogDensityGradient
+
 
 class Prepared(NamedTuple):
     """A problem to solve, the candidates for it, and the frame that it is posed in."""
@@ -43,21 +45,11 @@ class Prepared(NamedTuple):
 
 
 def prepare(
-    given: Parameters, overview: Overview, most_centers: int | None = None
+    given: LogDensityGradient, overview: Overview, most_centers: int | None = None
 ) -> Prepared:
     """Read the parameters, draw centres and folds, and find the frame.
 
-    Parameters
-    ----------
-    given : Parameters
-    overview : Overview
-        Summary and subsample of the rows.
-    most_centers : int, optional
-        Centres to draw at most, whatever the parameters say.
-
-    Returns
-    -------
-    Prepared
+    No more than ``most_centers`` are drawn, whatever the parameters say.
     """
     source, summary, sample, rounding = overview
     d = sample.X.shape[1]
@@ -72,17 +64,19 @@ def prepare(
     n_centers = min(n_centers, most_centers or n_centers)
     drawn = draw_centers(sample.ranking, n_centers, rng)
     # A single centre has no distance to another: rows stand in for centres.
-    pilot = drawn
+    reference = drawn
     if n_centers == 1:
-        pilot = draw_centers(sample.ranking, min(AUTO_CENTERS, n_distinct), rng)
-    frame = _choose_frame(overview, pilot, settings)
-    pilot_rows = frame.enter(sample.X[pilot])
+        reference = draw_centers(sample.ranking, min(AUTO_CENTERS, n_distinct), rng)
+    frame = _choose_frame(overview, reference, settings)
+    reference_rows = frame.enter(sample.X[reference])
     if grid.widths is not None:
         widths = np.where(summary.constant, np.inf, grid.widths / frame.unit)
-        check_widths_match(widths, pilot_rows)
+        check_widths_match(widths, reference_rows)
         grid = grid._replace(widths=widths)
+    is_subsample = not len(sample.row)
+    all_rows = FramedRows(source, frame, summary.row_weight) if is_subsample else None
     problem = Problem(
-        enter=lambda part: frame.enter(sample.X[part]),
+        read=lambda part: frame.enter(sample.X[part]),
         n_rows=len(sample.X),
         centers=frame.enter(sample.X[drawn]),
         base=np.zeros(d),
@@ -90,9 +84,7 @@ def prepare(
         common=choice.common,
         weight=sample.weight,
         n_jobs=given.n_jobs,
-        everything=None
-        if len(sample.row)
-        else FramedRows(source, frame, summary.row_weight),
+        all_rows=all_rows,
         steps=rounding.step / frame.unit,
         selection=settings.selection,
     )
@@ -100,16 +92,16 @@ def prepare(
         folds = check_folds(given.cv, source.n_rows or 0)
         fold, n_folds = make_folds(sample, drawn, folds, rng)
         problem = problem._replace(fold=fold, n_folds=n_folds)
-    typical = np.where(summary.constant, np.inf, typical_distance(pilot_rows))
+    typical = np.where(summary.constant, np.inf, typical_distance(reference_rows))
     return Prepared(problem, frame, typical, settings, choice, grid, rng)
 
 
 def _choose_frame(
-    overview: Overview, pilot: Integers, settings: GradientSettings
+    overview: Overview, reference: Integers, settings: GradientSettings
 ) -> Frame:
-    """Frame of the pilot rows, or of standardised features; refuse rows beyond it."""
+    """Frame of reference rows, or of standardised features; refuse rows beyond it."""
     summary, sample = overview.summary, overview.sample
-    frame = frame_from_centers(sample.X[pilot].astype(np.float64))
+    frame = frame_from_centers(sample.X[reference].astype(np.float64))
     if len(sample.row):  # the subsample is all rows, and a refusal can name the row
         check_within_reach(frame, sample.X, sample.row)
     check_range(frame, summary.low, summary.high)

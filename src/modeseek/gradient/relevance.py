@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from modeseek.field.fields import Field, gradient
+from modeseek.field.fields import Field
+from modeseek.gradient.base import gradient_rows
 from modeseek.rows.arrays import Floats
-from modeseek.rows.blocks import map_rows
 from modeseek.rows.coordinates import Frame
 from modeseek.rows.ranking import Sample, draw_centers
 from modeseek.rows.summary import Summary
@@ -23,36 +23,16 @@ def measure_relevance(
     rng: np.random.Generator,
     n_jobs: int | None,
 ) -> Floats:
-    """Share of each feature in what is not Gaussian about the gradient.
+    """Share (d,) of each feature in what is not Gaussian about the gradient.
 
-    Parameters
-    ----------
-    field : Field
-        The fitted gradient.
-    frame : Frame
-        Its coordinates.
-    sample : Sample
-        Rows among which those to measure on are drawn.
-    summary : Summary
-        Means and variances of the features.
-    rng : numpy.random.Generator
-    n_jobs : int or None
-
-    Returns
-    -------
-    ndarray of shape (d,)
-        Zero for constant features; sums to 1.
+    It is measured at rows drawn from the sample, against the means and variances of
+    the summary; zero for constant features, and the shares sum to 1.
     """
     n_drawn = min(RELEVANCE_ROWS, len(sample.ranking.first))
     drawn = draw_centers(sample.ranking, n_drawn, rng)
     spread = summary.frame()
     U = spread.enter(sample.X[drawn])
-    g = map_rows(
-        lambda Z: gradient(field, field.evaluate(Z)),
-        frame.enter(sample.X[drawn]),
-        len(field.centers),
-        n_jobs,
-    )
+    g = gradient_rows(field, frame.enter(sample.X[drawn]), n_jobs)
     excess = np.square(g * (spread.unit / frame.unit) + U).mean(axis=0)
     excess[summary.constant] = 0.0
     total = excess.sum()

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modeseek.gradient.extensions.penalties import Penalty, quadratic_loss, ridge_path
-from modeseek.gradient.moments import Moments, Problem, compute_moments, task_scales
+from modeseek.gradient.moments import Moments, Problem, compute_moments
 from modeseek.rows.arrays import Floats
 from modeseek.rows.blocks import map_blocks
 from modeseek.rows.rounding import narrowest_widths
@@ -77,20 +77,9 @@ def _factors(candidates: Floats) -> Floats | None:
 def search(
     problem: Problem, candidates: Floats, lams: Floats, penalty: Penalty = ridge_path
 ) -> Scores:
-    """Score candidate widths and penalties by cross-validation.
+    """Score candidate widths (n_widths, d) and penalties by cross-validation.
 
-    Parameters
-    ----------
-    problem : Problem
-        With folds.
-    candidates : ndarray of shape (n_widths, d)
-    lams : ndarray of shape (n_penalties, ...)
-    penalty : callable
-
-    Returns
-    -------
-    Scores
-        Widest first where candidates differ by a factor only.
+    The scores are widest first where candidates differ by a factor only.
     """
     factors = _factors(candidates)
     if factors is not None:
@@ -104,7 +93,7 @@ def search(
     # fit in memory where there are many features.
     one_by_one = []
     for widths in candidates:
-        moments = compute_moments(problem, widths, np.ones(1))
+        moments = compute_moments(problem, widths)
         one_by_one.append(_score(moments, widths[None], problem, lams, penalty))
     return join(*one_by_one)
 
@@ -118,19 +107,8 @@ def search_default(
 ) -> Scores:
     """Score multiples of a typical distance, narrower while the narrowest wins.
 
-    Parameters
-    ----------
-    problem : Problem
-    typical : ndarray of shape (d,)
-        Typical distance between centres; infinite for features not in the model.
-    lams : ndarray of shape (n_penalties, ...)
-    penalty : callable
-    step : int
-        1, or 2 for every other width.
-
-    Returns
-    -------
-    Scores
+    The distance (d,) between centres is infinite for features not in the model;
+    ``step=2`` leaves out every other width.
     """
 
     def multiples(first: int, last: int) -> Floats:
@@ -151,16 +129,8 @@ def search_default(
 def enough_neighbors(count: Floats, weight: Floats) -> NDArray[np.bool_]:
     """Whether a typical centre reaches enough rows.
 
-    Parameters
-    ----------
-    count : ndarray of shape (..., b)
-        Sum of every centre's Gaussian over the rows.
-    weight : ndarray of shape (...)
-        Weight of all rows.
-
-    Returns
-    -------
-    ndarray of bool of shape (...)
+    ``count`` (..., b) sums every centre's Gaussian over the rows, ``weight`` (...) is
+    the weight of all rows.
     """
     fewest = np.minimum(FEWEST_NEIGHBORS, 0.1 * np.asarray(weight))
     return np.asarray(np.median(count, axis=-1) >= fewest)
@@ -181,7 +151,7 @@ def _score(
     """
     totals = moments.total()
     least = narrowest_widths(problem.steps, widths.shape[1], together=True)
-    scales = task_scales(widths, problem.shared, problem.common)
+    scales = problem.task_scales(widths)
     n_widths, n_folds = len(widths), problem.n_folds
     pairs = [(s, k) for s in range(n_widths) for k in range(n_folds)]
 

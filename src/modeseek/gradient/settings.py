@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,6 +31,9 @@ from modeseek.rows.validation import (
     is_word,
 )
 
+if TYPE_CHECKING:
+    from modeseek.gradient.least_squares import LogDensityGradient
+
 #: Centres that n_centers="auto" draws at most: the paper's number ...
 AUTO_CENTERS = 100
 
@@ -43,31 +46,11 @@ ALPHAS = 10.0 ** np.arange(-6.0, 1.01, 0.5)
 #: Default strengths of what ties tasks together; each goes with every other penalty.
 GAMMAS = 10.0 ** np.arange(-3.0, 1.01)
 
-
 #: What ``bandwidth`` may say instead of numbers.
 WIDTH_WORDS = ("cv", "auto", "learned")
 
 #: How the width is chosen from the hold-out losses.
 SELECTIONS = ("one_se", "min")
-
-
-class Parameters(Protocol):
-    """Parameters as users give them, see :class:`modeseek.LogDensityGradient`."""
-
-    n_centers: int | str
-    bandwidth: str | ArrayLike
-    alpha: str | ArrayLike
-    coefficients: str
-    basis: str
-    penalty: str | Penalty
-    positive: bool
-    gamma: str | ArrayLike
-    similarity: str | ArrayLike
-    loss: str
-    cv: Any
-    selection: str
-    random_state: int | np.random.RandomState | None
-    n_jobs: int | None
 
 
 class Grid(NamedTuple):
@@ -82,18 +65,8 @@ class Grid(NamedTuple):
         return any(c is None or len(c) > 1 for c in self)
 
 
-def needs_all_rows(given: Parameters, source: Source) -> bool:
-    """Whether no sample of the rows will do; refuse it where there are chunks.
-
-    Parameters
-    ----------
-    given : Parameters
-    source : Source
-
-    Returns
-    -------
-    bool
-    """
+def needs_all_rows(given: LogDensityGradient, source: Source) -> bool:
+    """Whether a fit needs all rows, not a sample; refuse it where there are chunks."""
     splits, iterates = not isinstance(given.cv, Integral), given.loss != "squared"
     if source.in_memory or not (splits or iterates):
         return splits or iterates
@@ -131,14 +104,7 @@ class GradientSettings(NamedTuple):
 
     def choice(self) -> Choice:
         """Turn the words into functions, or say which words go together."""
-        return make_choice(
-            self.coefficients,
-            self.basis,
-            self.penalty,
-            self.positive,
-            self.loss,
-            self.similarity,
-        )
+        return make_choice(self)
 
 
 def name_widths(bandwidth: str | ArrayLike) -> str:
@@ -146,19 +112,8 @@ def name_widths(bandwidth: str | ArrayLike) -> str:
     return next((word for word in WIDTH_WORDS if is_word(bandwidth, word)), "given")
 
 
-def read_settings(given: Parameters, d: int) -> GradientSettings:
-    """Validate the parameters that say what the model is.
-
-    Parameters
-    ----------
-    given : Parameters
-    d : int
-        Features.
-
-    Returns
-    -------
-    GradientSettings
-    """
+def read_settings(given: LogDensityGradient, d: int) -> GradientSettings:
+    """Validate the parameters that say what the model of ``d`` features is."""
     check_choice("coefficients", given.coefficients, COEFFICIENTS)
     check_choice("basis", given.basis, BASES)
     if not callable(given.penalty):
@@ -186,23 +141,9 @@ def read_settings(given: Parameters, d: int) -> GradientSettings:
 
 
 def read_grid(
-    given: Parameters, d: int, settings: GradientSettings, choice: Choice
+    given: LogDensityGradient, d: int, settings: GradientSettings, choice: Choice
 ) -> Grid:
-    """Candidate widths and penalties as arrays.
-
-    Parameters
-    ----------
-    given : Parameters
-    d : int
-        Features.
-    settings : GradientSettings
-    choice : Choice
-        Its words as functions.
-
-    Returns
-    -------
-    Grid
-    """
+    """Candidate widths, for ``d`` features, and penalties as arrays."""
     lams = None
     if not is_word(given.alpha, "cv"):
         lams = check_alphas(given.alpha)
@@ -226,20 +167,10 @@ def read_grid(
     return Grid(None, lams)
 
 
-def count_centers(given: Parameters, settings: GradientSettings, most: int) -> int:
-    """Number of centres that ``n_centers`` asks for, as far as the rows allow.
-
-    Parameters
-    ----------
-    given : Parameters
-    settings : GradientSettings
-    most : int
-        What leaves rows to validate the candidates on.
-
-    Returns
-    -------
-    int
-    """
+def count_centers(
+    given: LogDensityGradient, settings: GradientSettings, most: int
+) -> int:
+    """Number of centres that ``n_centers`` asks for, at most what the rows allow."""
     most = max(1, most)
     if is_word(given.n_centers, "auto"):
         enough = AUTO_CENTERS_LEARNED if settings.standardizes else AUTO_CENTERS

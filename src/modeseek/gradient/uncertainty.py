@@ -37,18 +37,10 @@ LINE_POINTS = 33
 def differences(
     field: PotentialField | SeparateField | CommonField, tops: Floats, bottoms: Floats
 ) -> Floats:
-    """What coefficients are multiplied by in heights of tops above bottoms.
+    """What coefficients are multiplied by in heights of tops above bottoms (r, d).
 
-    Parameters
-    ----------
-    field : PotentialField, SeparateField or CommonField
-        Without a potential, the height is the integral of the gradient on the
-        straight way.
-    tops, bottoms : ndarray of shape (r, d)
-
-    Returns
-    -------
-    ndarray of shape (tasks, b, r)
+    The result has shape (tasks, b, r). Without a potential, the height is the integral
+    of the gradient on the straight way.
     """
     C, widths = field.centers, field.widths
     if isinstance(field, PotentialField):
@@ -69,15 +61,7 @@ def differences(
 def potential_influence(field: PotentialField, U: Floats) -> Influence:
     """Influence on f(top) - f(bottom) of a model with shared coefficients.
 
-    Parameters
-    ----------
-    field : PotentialField
-    U : ndarray of shape (1, b, r)
-        Response of the coefficients to the :func:`differences`.
-
-    Returns
-    -------
-    callable
+    U (1, b, r) is the response of the coefficients to the :func:`differences`.
     """
     precision = inverse_square(field.widths)
 
@@ -94,15 +78,7 @@ def potential_influence(field: PotentialField, U: Floats) -> Influence:
 def separate_influence(field: SeparateField | CommonField, U: Floats) -> Influence:
     """Influence on the integral of the gradient from bottom to top.
 
-    Parameters
-    ----------
-    field : SeparateField or CommonField
-    U : ndarray of shape (d, b, r)
-        Response of the coefficients to the :func:`differences`.
-
-    Returns
-    -------
-    callable
+    U (d, b, r) is the response of the coefficients to the :func:`differences`.
     """
     common = isinstance(field, CommonField)
 
@@ -118,17 +94,7 @@ def separate_influence(field: SeparateField | CommonField, U: Floats) -> Influen
 
 
 def kernel_influence(field: KernelField, tops: Floats, bottoms: Floats) -> Influence:
-    """Influence on the log-density ratio of a kernel density estimate.
-
-    Parameters
-    ----------
-    field : KernelField
-    tops, bottoms : ndarray of shape (r, d)
-
-    Returns
-    -------
-    callable
-    """
+    """Influence on log-density ratios of a kernel density estimate, at r pairs."""
 
     def ratio(Z: Floats, points: Floats) -> Floats:
         D = squared_distances(Z, points, 1.0 / field.widths)
@@ -148,23 +114,10 @@ def standard_errors(
     n_columns: int,
     n_jobs: int | None,
 ) -> Floats:
-    """Standard errors of differences from the influence of every row.
+    """Standard errors (n_differences,) from the influence of every row Z (n, d).
 
-    Parameters
-    ----------
-    influence : callable
-    Z : ndarray of shape (n, d)
-    weight : ndarray of shape (n,), optional
-        A weight of k counts as k independent rows.
-    n_differences : int
-        Number r of differences.
-    n_columns : int
-        Columns of the largest work array, for the size of chunks.
-    n_jobs : int or None
-
-    Returns
-    -------
-    ndarray of shape (r,)
+    A weight of k counts as k independent rows. ``n_columns`` are those of the largest
+    work array, for the size of chunks.
     """
 
     def kernel(rows: slice) -> Floats:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 
@@ -23,8 +24,8 @@ from modeseek.rows.blocks import one_blas_thread
 from modeseek.rows.rounding import narrowest_widths
 
 
-class Pilot(NamedTuple):
-    """Rows on which widths are learned, sorted by fold."""
+class FoldedRows(NamedTuple):
+    """Rows on which widths are learned, sorted by fold, and the model's centres."""
 
     Z: Floats  # (m, d)
     weight: Floats  # (m,)
@@ -34,21 +35,23 @@ class Pilot(NamedTuple):
     narrowest: Floats  # (d,) widths under rounding
 
 
-def make_pilot(
-    Z: Floats,
-    weight: Floats | None,
-    fold: Integers,
-    n_folds: int,
-    centers: Floats,
-    base: Floats,
-    steps: Floats | None = None,
-) -> Pilot:
-    """Sort rows by fold."""
-    order = np.argsort(fold, kind="stable")
-    w = np.ones(len(Z)) if weight is None else weight
-    bounds = np.searchsorted(fold[order], np.arange(n_folds + 2))
-    narrowest = narrowest_widths(steps, Z.shape[1], together=False)
-    return Pilot(Z[order], w[order], bounds, centers, base, narrowest)
+def sort_by_fold(
+    problem: Problem, rows: Integers, features: NDArray[np.bool_]
+) -> FoldedRows:
+    """Take some rows (m,) of a problem that has folds, and some features (d,)."""
+    assert problem.fold is not None
+    order = np.argsort(problem.fold[rows], kind="stable")
+    w = np.ones(len(rows)) if problem.weight is None else problem.weight[rows]
+    starts = np.arange(problem.n_folds + 2)
+    steps = None if problem.steps is None else problem.steps[features]
+    return FoldedRows(
+        problem.read(rows)[:, features][order],
+        w[order],
+        np.searchsorted(problem.fold[rows][order], starts),
+        problem.centers[:, features],
+        problem.base[features],
+        narrowest_widths(steps, int(features.sum()), together=False),
+    )
 
 
 class _FoldMoments(NamedTuple):
@@ -64,16 +67,16 @@ class _FoldMoments(NamedTuple):
     n: Floats  # (folds,)
 
 
-def _fold_moments(pilot: Pilot, a: Floats) -> _FoldMoments:
-    Z, C, w = pilot.Z, pilot.centers, pilot.weight
+def _fold_moments(folded: FoldedRows, a: Floats) -> _FoldMoments:
+    Z, C, w = folded.Z, folded.centers, folded.weight
     P = np.exp(-0.5 * squared_distances(Z, C, np.sqrt(a)))
     E = squared_distances(Z, C, a)
     CE = squared_distances(C, C, a)
     Q = E * P
-    R = (Z * (pilot.base * a)) @ C.T - (Z**2 @ (pilot.base * a))[:, None]
+    R = (Z * (folded.base * a)) @ C.T - (Z**2 @ (folded.base * a))[:, None]
     trace = a.sum()
     G, h, n = [], [], []
-    for i, j in zip(pilot.bounds[:-1], pilot.bounds[1:], strict=True):
+    for i, j in zip(folded.bounds[:-1], folded.bounds[1:], strict=True):
         WP = P[i:j] * w[i:j, None]
         QtP = Q[i:j].T @ WP
         G.append(0.5 * (QtP + QtP.T - CE * (P[i:j].T @ WP)))
@@ -83,15 +86,15 @@ def _fold_moments(pilot: Pilot, a: Floats) -> _FoldMoments:
 
 
 def _derivative_by_precision(
-    pilot: Pilot, a: Floats, f: _FoldMoments, dG: Floats, dh: Floats
+    folded: FoldedRows, a: Floats, f: _FoldMoments, dG: Floats, dh: Floats
 ) -> Floats:
     """Derivative of the loss by ``a`` from those by the moments of every fold."""
-    Z, C, w = pilot.Z, pilot.centers, pilot.weight
+    Z, C, w = folded.Z, folded.centers, folded.weight
     trace = a.sum()
     dD, dE, dR = np.empty_like(f.P), np.empty_like(f.P), np.empty_like(f.P)
     dCE = np.zeros_like(f.CE)
     dtrace = 0.0
-    for k, (i, j) in enumerate(zip(pilot.bounds[:-1], pilot.bounds[1:], strict=True)):
+    for k, (i, j) in enumerate(zip(folded.bounds[:-1], folded.bounds[1:], strict=True)):
         P, Q, E = f.P[i:j], f.Q[i:j], f.E[i:j]
         dQ = P @ dG[k] + dh[k]
         dP = Q @ dG[k] - P @ (f.CE * dG[k]) + E * dQ
@@ -105,7 +108,9 @@ def _derivative_by_precision(
     by_distance = _weighted_squares(dD, Z, C)
     by_square = _weighted_squares(dE, Z, C) + _weighted_squares(dCE, C, C)
     by_base = np.einsum("kj,kj->j", dR.T @ Z, C) - dR.sum(axis=1) @ Z**2
-    return np.asarray(by_distance + 2.0 * a * by_square + pilot.base * by_base + dtrace)
+    return np.asarray(
+        by_distance + 2.0 * a * by_square + folded.base * by_base + dtrace
+    )
 
 
 def _weighted_squares(W: Floats, A: Floats, B: Floats) -> Floats:
@@ -115,24 +120,11 @@ def _weighted_squares(W: Floats, A: Floats, B: Floats) -> Floats:
 
 
 def loss_and_gradient(
-    pilot: Pilot, log_widths: Floats, log_lam: float
+    folded: FoldedRows, log_widths: Floats, log_lam: float
 ) -> tuple[float, Floats, float]:
-    """Cross-validated loss with its derivatives by log widths and log penalty.
-
-    Parameters
-    ----------
-    pilot : Pilot
-    log_widths : ndarray of shape (d,)
-    log_lam : float
-
-    Returns
-    -------
-    loss : float
-    by_log_widths : ndarray of shape (d,)
-    by_log_lam : float
-    """
+    """Cross-validated loss with its derivatives by log widths (d,) and log penalty."""
     a = np.exp(-2.0 * log_widths)
-    f = _fold_moments(pilot, a)
+    f = _fold_moments(folded, a)
     ridge = np.exp(log_lam) * a.mean()
     n_folds = len(f.n) - 1
     total_G, total_h, total_n = f.G.sum(axis=0), f.h.sum(axis=0), f.n.sum()
@@ -155,9 +147,8 @@ def loss_and_gradient(
         dG[others] += both
         dh[others] -= adjoint / n_train
         dridge -= float(adjoint @ theta)
-    da = _derivative_by_precision(pilot, a, f, dG, dh) + dridge * np.exp(log_lam) / len(
-        a
-    )
+    da = _derivative_by_precision(folded, a, f, dG, dh)
+    da += dridge * np.exp(log_lam) / len(a)
     return loss, -2.0 * a * da, dridge * ridge
 
 
@@ -202,9 +193,12 @@ class Learned(NamedTuple):
 
 @one_blas_thread()
 def learn_widths(
-    pilot: Pilot, typical: float, starts: list[tuple[Floats, float]]
+    folded: FoldedRows, typical: float, starts: list[tuple[Floats, float]]
 ) -> Learned:
-    """Descend from several starts, then try to narrow wide features.
+    """Descend from several starts (widths, penalty), then try to narrow wide features.
+
+    The rows are in a frame where features have unit variance; ``typical`` is the
+    distance between centres there.
 
     Widths that leave a typical centre hardly any neighbours are refused, as in
     :mod:`modeseek.gradient.selection`: with many features, some narrow combination
@@ -213,41 +207,29 @@ def learn_widths(
     A wide feature has almost no gradient, and descent alone never narrows it: so
     after descending, each one is tried at a narrow width, the best is kept if it
     helps, and descent goes on from there.
-
-    Parameters
-    ----------
-    pilot : Pilot
-        In a frame where features have unit variance.
-    typical : float
-        Typical distance between centres.
-    starts : list of (widths, penalty)
-
-    Returns
-    -------
-    Learned
     """
-    best = min((_descend(pilot, typical, *s) for s in starts), key=lambda r: r.loss)
+    best = min((_descend(folded, typical, *s) for s in starts), key=lambda r: r.loss)
     for _ in range(MAX_NARROWINGS):
-        narrowed = _narrow_one_feature(pilot, best)
+        narrowed = _narrow_one_feature(folded, best)
         if narrowed is None:
             break
-        better = _descend(pilot, typical, narrowed, best.lam)
+        better = _descend(folded, typical, narrowed, best.lam)
         if not better.loss < best.loss - WORTH_NARROWING * abs(best.loss):
             break
         best = better
     return best
 
 
-def _descend(pilot: Pilot, typical: float, widths: Floats, lam: float) -> Learned:
+def _descend(folded: FoldedRows, typical: float, widths: Floats, lam: float) -> Learned:
     """Local minimum of the cross-validated loss, within bounds."""
     d = len(widths)
 
     def objective(v: Floats) -> tuple[float, Floats]:
-        loss, by_widths, by_lam = loss_and_gradient(pilot, v[:d], v[d])
+        loss, by_widths, by_lam = loss_and_gradient(folded, v[:d], v[d])
         return loss, np.append(by_widths, by_lam)
 
-    low = np.append(np.maximum(pilot.narrowest, NARROWEST_LEARNED), LEAST_LAM)
-    widest = np.maximum(pilot.narrowest, WIDEST_LEARNED * typical)
+    low = np.append(np.maximum(folded.narrowest, NARROWEST_LEARNED), LEAST_LAM)
+    widest = np.maximum(folded.narrowest, WIDEST_LEARNED * typical)
     high = np.append(widest, MOST_LAM)
     start = np.log(np.clip(np.append(widths, lam), low, high))
     found = minimize(
@@ -259,52 +241,44 @@ def _descend(pilot: Pilot, typical: float, widths: Floats, lam: float) -> Learne
         options={"maxiter": MAX_DESCENT},
     )
     learned, penalty = np.exp(found.x[:d]), float(np.exp(found.x[d]))
-    reached = np.exp(-0.5 * squared_distances(pilot.Z, pilot.centers, 1.0 / learned))
-    few = not enough_neighbors(pilot.weight @ reached, pilot.weight.sum())
+    reached = np.exp(-0.5 * squared_distances(folded.Z, folded.centers, 1.0 / learned))
+    few = not enough_neighbors(folded.weight @ reached, folded.weight.sum())
     return Learned(learned, penalty, np.inf if few else float(found.fun))
 
 
-def _narrow_one_feature(pilot: Pilot, learned: Learned) -> Floats | None:
-    """Widths with the one sleeping feature narrowed that lowers the loss most."""
+def _narrow_one_feature(folded: FoldedRows, learned: Learned) -> Floats | None:
+    """Widths with the one wide feature narrowed that lowers the loss most."""
     best, loss = None, learned.loss
     for j in np.flatnonzero(learned.widths > WIDE):
         for width in NARROW_TRIALS:
             tried = learned.widths.copy()
             tried[j] = width
-            one = loss_and_gradient(pilot, np.log(tried), np.log(learned.lam))[0]
+            one = loss_and_gradient(folded, np.log(tried), np.log(learned.lam))[0]
             if one < loss:
                 best, loss = tried, one
     return best
 
 
-def marginal_start(pilot: Pilot, typical: float, lams: Floats) -> tuple[Floats, float]:
-    """Widths from every feature alone: narrow where it is not Gaussian.
+def marginal_start(
+    folded: FoldedRows, typical: float, lams: Floats
+) -> tuple[Floats, float]:
+    """Widths (d,) from every feature alone: narrow where it is not Gaussian.
 
-    Parameters
-    ----------
-    pilot : Pilot
-    typical : float
-    lams : ndarray of shape (a,)
-
-    Returns
-    -------
-    widths : ndarray of shape (d,)
-    lam : float
-        Median penalty of the features found.
+    With them the median penalty, among ``lams`` (a,), of the features found.
     """
-    widths = np.full(pilot.Z.shape[1], WIDEST_LEARNED * typical)
-    fold = np.repeat(np.arange(len(pilot.bounds) - 1), np.diff(pilot.bounds))
+    widths = np.full(folded.Z.shape[1], WIDEST_LEARNED * typical)
+    fold = np.repeat(np.arange(len(folded.bounds) - 1), np.diff(folded.bounds))
     penalties = []
     for j in range(len(widths)):
         one = Problem(
-            enter=lambda rows, j=j: pilot.Z[rows, j : j + 1],  # type: ignore[misc]
-            n_rows=len(pilot.Z),
-            centers=pilot.centers[::MARGINAL_THINNING, j : j + 1],
-            base=pilot.base[j : j + 1],
+            read=lambda rows, j=j: folded.Z[rows, j : j + 1],  # type: ignore[misc]
+            n_rows=len(folded.Z),
+            centers=folded.centers[::MARGINAL_THINNING, j : j + 1],
+            base=folded.base[j : j + 1],
             shared=True,
             fold=fold,
-            n_folds=len(pilot.bounds) - 2,
-            weight=pilot.weight,
+            n_folds=len(folded.bounds) - 2,
+            weight=folded.weight,
             n_jobs=1,
         )
         scores = search(one, MARGINAL_WIDTHS[:, None], lams)

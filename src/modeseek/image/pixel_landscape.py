@@ -23,7 +23,7 @@ from modeseek.field.landscape import FieldLandscape, build_landscape
 from modeseek.field.modes import find_modes, highest_center, nearest_modes, rank_modes
 from modeseek.field.saddles import build_tree
 from modeseek.gradient.extensions.penalties import solve
-from modeseek.gradient.moments import Problem, compute_moments, task_scales
+from modeseek.gradient.moments import Problem, compute_moments
 from modeseek.gradient.selection import Scores, join, search
 from modeseek.image.pixels import draw_grid_centers
 from modeseek.rows.arrays import Floats, Integers
@@ -162,7 +162,7 @@ def _fit_field(
     Z, n_channels = pixels.Z, pixels.n_channels
     centers = draw_grid_centers(pixels.grid, rng)
     problem = Problem(
-        enter=lambda rows: Z[rows],
+        read=lambda rows: Z[rows],
         n_rows=len(Z),
         centers=Z[centers],
         base=np.zeros(Z.shape[1]),
@@ -177,8 +177,8 @@ def _fit_field(
         scores = choose_widths(problem, others, n_channels, show_progress)
         i, j = scores.best()
         widths, lam = scores.widths[i], float(PENALTIES[j])
-    moments = compute_moments(problem, widths, np.ones(1)).total()[0]
-    theta = solve(moments, task_scales(widths, True), lam)[0]
+    moments = compute_moments(problem, widths).total()[0]
+    theta = solve(moments, problem.task_scales(widths), lam)[0]
     field = PotentialField(problem.centers, widths, theta, problem.base)
     return field, scores
 
@@ -209,9 +209,7 @@ def choose_widths(
         Of the pairs tried. Those that leave a typical centre hardly any neighbours
         are never stepped on.
     """
-    folded = problem._replace(
-        enter=lambda some: problem.enter(rows[some]),
-        n_rows=len(rows),
+    folded = problem.subset(rows)._replace(
         fold=np.arange(len(rows)) % N_FOLDS,
         n_folds=N_FOLDS,
         n_jobs=1,

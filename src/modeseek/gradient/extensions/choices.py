@@ -7,7 +7,7 @@ do not go together are refused, with those that do.
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from modeseek.gradient.extensions.losses import LOSSES, PRINTED, Bregman
 from modeseek.gradient.extensions.multitask import multitask_path
@@ -20,6 +20,9 @@ from modeseek.gradient.extensions.penalties import (
     ridge_path,
 )
 from modeseek.rows.arrays import Floats
+
+if TYPE_CHECKING:
+    from modeseek.gradient.settings import GradientSettings
 
 COEFFICIENTS = ("shared", "separate", "multitask")
 BASES = ("derivative", "common")
@@ -42,25 +45,10 @@ class Choice(NamedTuple):
         return self == Choice()
 
 
-def make_choice(
-    coefficients: str,
-    basis: str,
-    penalty: str | Penalty,
-    positive: bool,
-    loss: str,
-    similarity: str | Floats,
-) -> Choice:
-    """Turn words into functions, or say which words go together.
-
-    Parameters
-    ----------
-    coefficients, basis, penalty, positive, loss, similarity
-        As in :class:`~modeseek.LogDensityGradient`; the words are known.
-
-    Returns
-    -------
-    Choice
-    """
+def make_choice(settings: GradientSettings) -> Choice:
+    """Turn words, each known, into functions, or say which words go together."""
+    coefficients, basis, loss = settings.coefficients, settings.basis, settings.loss
+    penalty, positive = settings.penalty, settings.positive
     _check_basis(coefficients, basis, positive)
     _check_penalty(coefficients, penalty, positive)
     if loss != "squared" and (penalty != "ridge" or positive):
@@ -77,12 +65,7 @@ def make_choice(
                 f'loss={loss!r} goes with coefficients="shared" or "separate", not '
                 '"multitask".'
             )
-        chosen = multitask_path
-        if isinstance(similarity, str):
-            if similarity == "learned":
-                chosen = partial(multitask_path, learn=True)
-        else:
-            chosen = partial(multitask_path, similarity=similarity)
+        chosen = _multitask_penalty(settings.similarity)
     return Choice(
         shared=coefficients == "shared",
         common=basis == "common",
@@ -92,6 +75,14 @@ def make_choice(
         iterative=penalty in ITERATIVE,
         path=penalty == "l1" and not positive,
     )
+
+
+def _multitask_penalty(similarity: str | Floats) -> Penalty:
+    if not isinstance(similarity, str):
+        return partial(multitask_path, similarity=similarity)
+    if similarity == "learned":
+        return partial(multitask_path, learn=True)
+    return multitask_path
 
 
 def _check_basis(coefficients: str, basis: str, positive: bool) -> None:
@@ -131,13 +122,7 @@ def _check_penalty(coefficients: str, penalty: str | Penalty, positive: bool) ->
 
 
 def check_loss_is_defined(loss: object) -> None:
-    """Refuse the losses that the paper prints: they are not defined here.
-
-    Parameters
-    ----------
-    loss : object
-        What a user gave.
-    """
+    """Refuse the losses that the paper prints: they are not defined here."""
     if isinstance(loss, str) and loss in PRINTED:
         printed, instead = PRINTED[loss]
         raise ValueError(

@@ -37,9 +37,9 @@ import numpy as np
 from modeseek.field.basis import basis_of_features
 from modeseek.field.fields import CommonField, PotentialField, SeparateField
 from modeseek.gradient.extensions.penalties import ridge_path
-from modeseek.gradient.moments import Problem, compute_moments, task_scales
+from modeseek.gradient.moments import Problem, compute_moments
 from modeseek.gradient.uncertainty import Influence
-from modeseek.rows.arrays import Floats, Integers
+from modeseek.rows.arrays import Floats
 from modeseek.rows.blocks import chunk_slices, map_blocks, one_blas_thread
 
 #: u -> F and its first four derivatives.
@@ -168,22 +168,10 @@ class Fit(NamedTuple):
 def gradient_scales(
     problem: Problem, widths: Floats, theta: Floats, loss: Bregman
 ) -> Floats:
-    """Scale c of a loss for every feature, from a solution; 1 where that is zero.
-
-    Parameters
-    ----------
-    problem : Problem
-    widths : ndarray of shape (d,)
-    theta : ndarray of shape (tasks, b)
-    loss : Bregman
-
-    Returns
-    -------
-    ndarray of shape (d,)
-    """
+    """Scale c (d,) of a loss, from a solution (tasks, b); 1 where that is zero."""
 
     def kernel(rows: slice) -> tuple[Floats, Floats]:
-        Z, w = problem.enter(rows), _weights(problem, rows)
+        Z, w = problem.read(rows), problem.weights(rows)
         sizes = np.zeros((2, Z.shape[1]))
         for chunk in chunk_slices(len(Z), len(problem.centers)):
             basis = basis_of_features(Z[chunk], problem.centers, widths, problem.common)
@@ -200,24 +188,11 @@ def gradient_scales(
     return np.where(c > 0, c, 1.0)
 
 
-def _weights(problem: Problem, rows: slice) -> Floats:
-    n = rows.stop - rows.start
-    return np.ones(n) if problem.weight is None else problem.weight[rows]
-
-
 def row_derivatives(rule: Rule, j: int, g: Floats, slope: Floats) -> Five:
-    """Loss of rows, and its derivatives by g_j and by the slope of g_j along j.
+    """Loss of rows, and its derivatives by g_j (m,) and by its slope (m,) along j.
 
-    Parameters
-    ----------
-    rule : Rule
-    j : int
-    g, slope : ndarray of shape (m,)
-
-    Returns
-    -------
-    value, by_g, by_slope, by_g_g, by_g_slope : ndarray of shape (m,)
-        The value is infinite outside the domain of f, the others are zero there.
+    In turn the value, which is infinite outside the domain of f, and the derivatives
+    by g, by the slope, by g twice, and by g and the slope.
     """
     c, loss = rule.c[j], rule.loss
     u = g / c
@@ -230,26 +205,15 @@ def row_derivatives(rule: Rule, j: int, g: Floats, slope: Floats) -> Five:
 
 
 def loss_sums(problem: Problem, rule: Rule, theta: Floats, *, second: bool) -> Sums:
-    """Sum the loss and its derivatives over rows, per unit of weight.
+    """Mean over rows of the loss of coefficients (tasks, b), and of its derivatives.
 
-    Parameters
-    ----------
-    problem : Problem
-        Its folds are not looked at.
-    rule : Rule
-    theta : ndarray of shape (tasks, b)
-    second : bool
-        Whether to sum derivatives; they are zero otherwise.
-
-    Returns
-    -------
-    Sums
+    Derivatives are zero unless ``second``. Folds are not looked at.
     """
     C = problem.centers
     tasks, b = theta.shape
 
     def kernel(rows: slice) -> tuple[Floats, Floats, Floats, float]:
-        Z, w = problem.enter(rows), _weights(problem, rows)
+        Z, w = problem.read(rows), problem.weights(rows)
         sums = np.zeros(tasks), np.zeros((tasks, b)), np.zeros((tasks, b, b))
         for chunk in chunk_slices(len(Z), b):
             basis = basis_of_features(Z[chunk], C, rule.widths, problem.common)
@@ -289,23 +253,13 @@ def _add_rows(
 
 @one_blas_thread()
 def minimize_loss(problem: Problem, rule: Rule, lam: float, start: Floats) -> Fit:
-    """Damped Newton's method on the loss with a ridge.
+    """Damped Newton's method on the loss with a ridge, until no step descends.
 
-    Parameters
-    ----------
-    problem : Problem
-    rule : Rule
-    lam : float
-        Relative to the scale of G, as in :mod:`modeseek.gradient.extensions.penalties`.
-    start : ndarray of shape (tasks, b)
-        Taken for every task where its loss is finite and below that of zero.
-
-    Returns
-    -------
-    Fit
-        A minimum that no step of Newton's method descends from.
+    The penalty is relative to the scale of G, as in
+    :mod:`modeseek.gradient.extensions.penalties`. The start (tasks, b) is taken for
+    every task where its loss is finite and below that of zero.
     """
-    ridge = lam * task_scales(rule.widths, problem.shared, problem.common)
+    ridge = lam * problem.task_scales(rule.widths)
 
     def penalised(theta: Floats, second: bool) -> Sums:
         sums = loss_sums(problem, rule, theta, second=second)
@@ -351,27 +305,18 @@ def _descent(here: Sums, ridge: Floats) -> Floats:
 def held_out(problem: Problem, rule: Rule, lams: Floats) -> Floats:
     """Loss of every penalty on the rows of every fold, trained on the others.
 
-    Parameters
-    ----------
-    problem : Problem
-        With folds.
-    rule : Rule
-    lams : ndarray of shape (a,)
-
-    Returns
-    -------
-    ndarray of shape (a, n_folds)
-        Infinite where a held-out gradient leaves the domain of f.
+    Shape (a, n_folds), infinite where a held-out gradient leaves the domain of f.
     """
     assert problem.fold is not None
     fold = problem.fold
-    moments = compute_moments(problem, rule.widths, np.ones(1))
-    scales = task_scales(rule.widths, problem.shared, problem.common)
+    moments = compute_moments(problem, rule.widths)
+    scales = problem.task_scales(rule.widths)
+    alone = problem._replace(n_jobs=1)
 
     def validate(which: slice) -> Floats:
         k = which.start
-        train = _some_rows(problem, np.flatnonzero(fold != k))
-        validation = _some_rows(problem, np.flatnonzero(fold == k))
+        train = alone.subset(np.flatnonzero(fold != k))
+        validation = alone.subset(np.flatnonzero(fold == k))
         starts = ridge_path(*moments.without(0, k).mean(), scales, lams)
         fits = [
             minimize_loss(train, rule, float(lam), starts[:, :, a])
@@ -386,33 +331,12 @@ def held_out(problem: Problem, rule: Rule, lams: Floats) -> Floats:
     return np.stack(list(by_fold), axis=1)
 
 
-def _some_rows(problem: Problem, rows: Integers) -> Problem:
-    """The same problem of fewer rows, without folds, for one thread."""
-    return problem._replace(
-        enter=lambda part: problem.enter(rows[part]),
-        n_rows=len(rows),
-        weight=None if problem.weight is None else problem.weight[rows],
-        fold=None,
-        n_folds=0,
-        n_jobs=1,
-    )
-
-
 def bregman_influence(
     field: PotentialField | SeparateField | CommonField, rule: Rule, U: Floats
 ) -> Influence:
     """Influence of rows on heights in a model that minimises a Bregman loss.
 
-    Parameters
-    ----------
-    field : PotentialField, SeparateField or CommonField
-    rule : Rule
-    U : ndarray of shape (tasks, b, r)
-        Response of the coefficients to the differences.
-
-    Returns
-    -------
-    callable
+    U (tasks, b, r) is the response of the coefficients to the differences.
     """
     common, theta = isinstance(field, CommonField), np.atleast_2d(field.theta)
 

@@ -56,25 +56,10 @@ def multitask_path(
     *,
     learn: bool = False,
 ) -> Floats:
-    """Coefficients of every pair of penalties.
+    """Coefficients of every pair (a, 2) of lambda and gamma; a penalty like others.
 
-    Parameters
-    ----------
-    G : ndarray of shape (tasks, b, b), or (1, b, b) where all tasks have the same
-    h : ndarray of shape (tasks, b)
-    scales : ndarray of shape (tasks,)
-        Scale of G, see :func:`modeseek.gradient.moments.task_scales`.
-    lams : ndarray of shape (a, 2)
-        Pairs of lambda and gamma.
-    similarity : ndarray of shape (tasks, tasks), optional
-        Symmetric; ones by default.
-    learn : bool
-        Solve with ones, take exp(-||theta_j - theta_j'||^2) as similarities, solve
-        again.
-
-    Returns
-    -------
-    ndarray of shape (tasks, b, a)
+    Similarities (tasks, tasks) are symmetric, ones by default. To ``learn`` them is to
+    solve with ones, take exp(-||theta_j - theta_j'||^2), and solve again.
     """
     active = h.any(axis=1)  # a feature outside the model must not pull the others
     theta = np.zeros((*h.shape, len(lams)))
@@ -154,17 +139,7 @@ def _solve_coupled(
 def feature_path(G: Floats, h: Floats, scales: Floats, lams: Floats) -> Floats:
     """Feature learning: few combinations of centres, the same for all tasks.
 
-    Parameters
-    ----------
-    G : ndarray of shape (tasks, b, b), or (1, b, b) where all tasks have the same
-    h : ndarray of shape (tasks, b)
-    scales : ndarray of shape (tasks,)
-    lams : ndarray of shape (a,)
-        The paper's gamma over the mean scale.
-
-    Returns
-    -------
-    ndarray of shape (tasks, b, a)
+    The penalties (a,) are the paper's gamma over the mean scale.
     """
     return _alternate(G, h, scales, lams, _root_of_features)
 
@@ -172,8 +147,7 @@ def feature_path(G: Floats, h: Floats, scales: Floats, lams: Floats) -> Floats:
 def center_path(G: Floats, h: Floats, scales: Floats, lams: Floats) -> Floats:
     """Feature learning with a diagonal D: few centres, the same for all tasks.
 
-    Parameters are those of :func:`feature_path`; the coefficients of a centre that is
-    dropped are zero.
+    The coefficients of a centre that is dropped are zero.
     """
     theta = _alternate(G, h, scales, lams, _root_of_centers)
     size = np.linalg.norm(theta, axis=0)
@@ -183,20 +157,9 @@ def center_path(G: Floats, h: Floats, scales: Floats, lams: Floats) -> Floats:
 def feature_response(
     G: Floats, theta: Floats, gamma: float, directions: Floats, *, diagonal: bool
 ) -> Floats:
-    """How coefficients fall as h grows, D held fixed: (G + gamma D^-1)^-1 directions.
+    """How coefficients fall as h grows along directions (tasks, b, r).
 
-    Parameters
-    ----------
-    G : ndarray of shape (tasks, b, b), or (1, b, b) where all tasks have the same
-    theta : ndarray of shape (tasks, b)
-        The solution.
-    gamma : float
-    directions : ndarray of shape (tasks, b, r)
-    diagonal : bool
-
-    Returns
-    -------
-    ndarray of shape (tasks, b, r)
+    D is held at that of the solution ``theta``: it is (G + gamma D^-1)^-1 directions.
     """
     R = (_root_of_centers if diagonal else _root_of_features)(theta)
     R /= np.linalg.norm(R)

@@ -33,7 +33,7 @@ from modeseek.rows.arrays import Floats
 from modeseek.rows.blocks import one_blas_thread
 
 #: G (tasks, b, b), or (1, b, b) where all tasks have the same; h (tasks, b); scales of
-#: G (tasks,); candidates (a, ...) -> coefficients (tasks, b, a).
+#: G (tasks,); candidate penalties (a, ...) -> coefficients (tasks, b, a).
 Penalty: TypeAlias = Callable[[Floats, Floats, Floats, Floats], Floats]
 
 #: Ridge, relative to the scale of G, that the l1 path keeps beside its own penalty:
@@ -56,17 +56,8 @@ RESPONSE_STEP = 1e-5
 def ridge_path(G: Floats, h: Floats, scales: Floats, lams: Floats) -> Floats:
     """Coefficients of every penalty, from one eigendecomposition per G.
 
-    Parameters
-    ----------
-    G : ndarray of shape (tasks, b, b), or (1, b, b) where all tasks have the same
-    h : ndarray of shape (tasks, b)
-    scales : ndarray of shape (tasks,)
-        Scale of G, see :func:`modeseek.gradient.moments.task_scales`.
-    lams : ndarray of shape (a,)
-
-    Returns
-    -------
-    ndarray of shape (tasks, b, a)
+    Arguments and result are those of every :data:`Penalty`; the scales are those of
+    :func:`modeseek.gradient.moments.task_scales`.
     """
     values, U = np.linalg.eigh(G)
     values = np.maximum(values, 0.0)  # G is a Gram matrix; below zero is rounding
@@ -79,20 +70,9 @@ def l1_knots(G: Floats, h: Floats, least: float = 0.0) -> tuple[Floats, Floats]:
     r"""Entire l1 path of one task: the minimum is linear between its knots.
 
     Minimises :math:`\theta^T G \theta + 2 \theta^T h + \lambda \|\theta\|_1` for every
-    lambda down to ``least``, by scikit-learn's LARS on the Gram matrix.
-
-    Parameters
-    ----------
-    G : ndarray of shape (b, b)
-        Positive definite.
-    h : ndarray of shape (b,)
-    least : float
-
-    Returns
-    -------
-    lams : ndarray of shape (knots,)
-        Descending from the first at which a coefficient is not zero.
-    theta : ndarray of shape (knots, b)
+    lambda down to ``least``, by scikit-learn's LARS on the Gram matrix G (b, b), which
+    must be positive definite. Returns the penalties (knots,), descending from the first
+    at which a coefficient is not zero, and the coefficients there (knots, b).
     """
     if not h.any():
         return np.zeros(1), np.zeros((1, len(h)))
@@ -111,10 +91,7 @@ def l1_knots(G: Floats, h: Floats, least: float = 0.0) -> tuple[Floats, Floats]:
 
 
 def l1_path(G: Floats, h: Floats, scales: Floats, lams: Floats) -> Floats:
-    """Coefficients of every l1 penalty, read off the path of each task.
-
-    Parameters and result are those of :func:`ridge_path`.
-    """
+    """Coefficients of every l1 penalty, read off the path of each task."""
     theta = np.empty((*h.shape, len(lams)))
     for t, scale in enumerate(scales):
         A = l1_gram(G[t % len(G)], scale)
@@ -145,10 +122,7 @@ def l1_gram(G: Floats, scale: float) -> Floats:
 
 
 def positive_ridge_path(G: Floats, h: Floats, scales: Floats, lams: Floats) -> Floats:
-    """Ridge among coefficients that are not negative, by Lawson and Hanson's NNLS.
-
-    Parameters and result are those of :func:`ridge_path`.
-    """
+    """Ridge among coefficients that are not negative, by Lawson and Hanson's NNLS."""
     theta = np.empty((*h.shape, len(lams)))
     for t, scale in enumerate(scales):
         for a, lam in enumerate(lams):
@@ -161,7 +135,6 @@ def positive_l1_path(G: Floats, h: Floats, scales: Floats, lams: Floats) -> Floa
     """The l1 penalty among coefficients that are not negative: linear, so NNLS too.
 
     LARS has a form for it, which leaves the minimum where the path gets dense.
-    Parameters and result are those of :func:`ridge_path`.
     """
     theta = np.empty((*h.shape, len(lams)))
     for t, scale in enumerate(scales):
@@ -199,18 +172,9 @@ ITERATIVE = frozenset({"features", "centers"})
 
 
 def quadratic_loss(G: Floats, h: Floats, theta: Floats) -> Floats:
-    """Squared loss of coefficients, up to the constant that no model changes.
+    """Squared loss of coefficients (tasks, b, a), summed over tasks, shape (a,).
 
-    Parameters
-    ----------
-    G : ndarray of shape (tasks, b, b), or (1, b, b) where all tasks have the same
-    h : ndarray of shape (tasks, b)
-    theta : ndarray of shape (tasks, b, a)
-
-    Returns
-    -------
-    ndarray of shape (a,)
-        Summed over tasks.
+    It is up to the constant that no model changes.
     """
     return np.asarray(
         np.einsum("tba,tba->a", theta, G @ theta + 2.0 * h[:, :, None]),
@@ -236,22 +200,10 @@ def response(
     penalty: Penalty,
     directions: Floats,
 ) -> Floats:
-    """How coefficients fall as h grows: (G + ridge)^-1 directions for the ridge.
+    """How coefficients fall as h grows along directions (tasks, b, r).
 
-    Penalties without a closed form are solved again a small step up and down each
-    direction.
-
-    Parameters
-    ----------
-    moments : Moments
-    scales : ndarray of shape (tasks,)
-    lam : float or ndarray
-    penalty : callable
-    directions : ndarray of shape (tasks, b, r)
-
-    Returns
-    -------
-    ndarray of shape (tasks, b, r)
+    For the ridge it is (G + ridge)^-1 directions. Penalties without a closed form are
+    solved again a small step up and down each direction.
     """
     G, h = moments.mean()
     if penalty is ridge_path:
