@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from modeseek.rows.arrays import Bools, Floats, Integers
 from modeseek.rows.coordinates import Frame
-from modeseek.tree.merge_tree import MergeTree
+from modeseek.tree.merge_tree import Clusters, MergeTree
 
 
 class Landscape(Protocol):
@@ -48,17 +48,9 @@ class Landscape(Protocol):
         ...
 
     def memberships(
-        self,
-        X: NDArray[np.floating],
-        mode_labels: Integers,
-        cluster_modes: Integers,
-        n_jobs: int | None = None,
+        self, X: NDArray[np.floating], clusters: Clusters, n_jobs: int | None = None
     ) -> Floats:
-        """Share of each row in each cluster, shape (n, n_clusters).
-
-        ``mode_labels`` has the cluster of each mode and ``cluster_modes`` the highest
-        mode of each cluster.
-        """
+        """Share of each row in each cluster, shape (n, n_clusters)."""
         ...
 
     def paths(self, X: NDArray[np.floating], n_jobs: int | None = None) -> list[Floats]:

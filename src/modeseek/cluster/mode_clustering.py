@@ -35,7 +35,7 @@ from modeseek.rows.validation import (
     check_rows,
     is_word,
 )
-from modeseek.tree.merge_tree import number_groups
+from modeseek.tree.merge_tree import Clusters, number_groups
 
 
 class ModeClustering(ClusterMixin, BaseEstimator):
@@ -278,9 +278,8 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         ndarray of shape (n_modes,)
             0 for the largest cluster.
         """
-        return number_groups(self._groups(prominence, n_clusters), self.mode_weights_)[
-            0
-        ]
+        group = self._groups(prominence, n_clusters)
+        return number_groups(group, self.mode_weights_).labels
 
     def recut(
         self, prominence: float | None = None, n_clusters: int | None = None
@@ -324,14 +323,9 @@ class ModeClustering(ClusterMixin, BaseEstimator):
             Rows sum to 1; the largest entry is the label.
         """
         check_is_fitted(self)
-        shares: Floats = self._ask(
-            X,
-            partial(
-                self._landscape.memberships,
-                mode_labels=self.mode_labels_,
-                cluster_modes=self.cluster_modes_,
-            ),
-        )
+        clusters = Clusters(self.mode_labels_, self.cluster_modes_)
+        ask = partial(self._landscape.memberships, clusters=clusters)
+        shares: Floats = self._ask(X, ask)
         return shares
 
     def outlier_score(self, X: ArrayLike) -> Floats:

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from modeseek.field.fields import (
     Evaluation,
@@ -24,7 +23,7 @@ from modeseek.field.fields import (
     gradient,
     scaled_gradient,
 )
-from modeseek.rows.arrays import Bools, Floats
+from modeseek.rows.arrays import Bools, Floats, Integers
 
 Memory: TypeAlias = tuple[Floats, ...]
 
@@ -72,7 +71,7 @@ class Climb(NamedTuple):
     """Where rows arrived."""
 
     points: Floats  # (m, d)
-    n_iter: NDArray[np.intp]  # (m,)
+    n_iter: Integers  # (m,)
     converged: Bools  # (m,)
     guarded: Bools  # (m,) took the safe step at least once
 

@@ -27,7 +27,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from modeseek.field.basis import (
     basis_of_features,
@@ -35,11 +34,11 @@ from modeseek.field.basis import (
     inverse_square,
     squared_distances,
 )
-from modeseek.rows.arrays import Floats
+from modeseek.rows.arrays import Bools, Floats, Integers
 from modeseek.rows.blocks import in_chunks
 
 #: Numbers of points, or which of them.
-RowIndex = NDArray[np.intp] | NDArray[np.bool_]
+RowIndex = Integers | Bools
 
 #: Squared distances are taken as no larger than this (a model without coefficients has
 #: nothing at any distance).

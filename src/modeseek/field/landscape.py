@@ -6,19 +6,18 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from modeseek.field.ascent import climb, fixed_point
 from modeseek.field.basins import certain_basins
 from modeseek.field.climbing import Ascent
 from modeseek.field.fields import Field
 from modeseek.field.memberships import distance_beyond, drops, soft_memberships
-from modeseek.rows.arrays import Bools, Floats, Integers
+from modeseek.rows.arrays import Bools, Floats, Integers, Reals
 from modeseek.rows.blocks import chunk_slices, map_blocks, map_rows
 from modeseek.rows.coordinates import Frame
 from modeseek.rows.validation import check_within_reach
 from modeseek.tree.default_cut import merges_on_field
-from modeseek.tree.merge_tree import MergeTree
+from modeseek.tree.merge_tree import Clusters, MergeTree
 
 #: Basins are proven for more rows than this many times the modes: the proof costs about
 #: as much as climbing from the modes.
@@ -46,12 +45,12 @@ class FieldLandscape(NamedTuple):
         """Modes in the data's coordinates, shape (k, d)."""
         return self.frame.leave(self.peaks)
 
-    def enter(self, X: NDArray[np.floating]) -> Floats:
+    def enter(self, X: Reals) -> Floats:
         """Rows in the frame; those out of reach are refused."""
         check_within_reach(self.frame, X)
         return self.frame.enter(X)
 
-    def locate(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Integers:
+    def locate(self, X: Reals, n_jobs: int | None = None) -> Integers:
         """Mode that each row climbs to."""
         worthwhile = len(X) > BASINS_FROM * len(self.peaks)
         basins = certain_basins(self.field, self.peaks) if worthwhile else None
@@ -60,7 +59,7 @@ class FieldLandscape(NamedTuple):
 
     def depths(
         self,
-        X: NDArray[np.floating],
+        X: Reals,
         n_jobs: int | None = None,
         mode: Integers | None = None,  # of each row, where it is known
     ) -> Floats:
@@ -80,17 +79,16 @@ class FieldLandscape(NamedTuple):
 
     def memberships(
         self,
-        X: NDArray[np.floating],
-        mode_labels: Integers,
-        cluster_modes: Integers,
+        X: Reals,
+        clusters: Clusters,
         n_jobs: int | None = None,
         mode: Integers | None = None,  # of each row, where it is known
     ) -> Floats:
-        """Share of each row in each cluster, given the cluster of each mode."""
+        """Share of each row in each cluster."""
         mode = self.locate(X, n_jobs) if mode is None else mode
-        Z, labels = self.enter(X), mode_labels[mode]
-        barrier = self.tree.barriers()[:, cluster_modes][mode]
-        tops = self.peaks[cluster_modes]
+        Z, labels = self.enter(X), clusters.labels[mode]
+        barrier = self.tree.barriers()[:, clusters.tops][mode]
+        tops = self.peaks[clusters.tops]
 
         def kernel(part: slice) -> Floats:
             return soft_memberships(
@@ -99,7 +97,7 @@ class FieldLandscape(NamedTuple):
 
         return np.concatenate(list(map_blocks(kernel, len(Z), n_jobs=n_jobs)))
 
-    def paths(self, X: NDArray[np.floating], n_jobs: int | None = None) -> list[Floats]:
+    def paths(self, X: Reals, n_jobs: int | None = None) -> list[Floats]:
         """Where each row is after every step, in the data's coordinates."""
         points: list[Floats] = []
         climb(
@@ -174,27 +172,22 @@ class BlurredLandscape(NamedTuple):
         """How the modes merge."""
         return self.first.tree
 
-    def locate(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Integers:
+    def locate(self, X: Reals, n_jobs: int | None = None) -> Integers:
         """Mode that each row climbs to."""
         check_within_reach(self.frame, X)
         return self.first.locate(blur_rows(self.rounds, X, n_jobs), n_jobs)
 
-    def depths(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Floats:
+    def depths(self, X: Reals, n_jobs: int | None = None) -> Floats:
         """How far the log-density at each row is below that at its mode."""
         return self.first.depths(X, n_jobs, self.locate(X, n_jobs))
 
     def memberships(
-        self,
-        X: NDArray[np.floating],
-        mode_labels: Integers,
-        cluster_modes: Integers,
-        n_jobs: int | None = None,
+        self, X: Reals, clusters: Clusters, n_jobs: int | None = None
     ) -> Floats:
-        """Share of each row in each cluster, given the cluster of each mode."""
-        mode = self.locate(X, n_jobs)
-        return self.first.memberships(X, mode_labels, cluster_modes, n_jobs, mode)
+        """Share of each row in each cluster."""
+        return self.first.memberships(X, clusters, n_jobs, self.locate(X, n_jobs))
 
-    def paths(self, X: NDArray[np.floating], n_jobs: int | None = None) -> list[Floats]:
+    def paths(self, X: Reals, n_jobs: int | None = None) -> list[Floats]:
         """Where each row is after every step, in the data's coordinates."""
         check_within_reach(self.frame, X)
         here, points = np.asarray(X, dtype=np.float64), []
@@ -210,7 +203,7 @@ class BlurredLandscape(NamedTuple):
 
 def blur_rows(
     rounds: tuple[tuple[Frame, Field], ...],
-    X: NDArray[np.floating],
+    X: Reals,
     n_jobs: int | None = None,
 ) -> Floats:
     """Rows of data (n, d) after a fixed-point step on each of several fields."""

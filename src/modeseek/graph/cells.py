@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from modeseek.rows.arrays import Floats, Integers
+from modeseek.rows.arrays import Bools, Floats, Integers
 from modeseek.rows.blocks import chunk_slices, count_workers, map_blocks
 
 Singles: TypeAlias = NDArray[np.float32]
@@ -116,7 +116,7 @@ def _in_block(cells: Cells, Z: Floats) -> Integers:
     return label
 
 
-def _cells_left(cells: Cells, U: Singles) -> tuple[Integers, NDArray[np.bool_]]:
+def _cells_left(cells: Cells, U: Singles) -> tuple[Integers, Bools]:
     """Cell whose nearest node bounds the distance, and cells that may be nearer."""
     far = np.einsum("ij,ij->i", U, U)
     D = U @ (-2.0 * cells.middle.T)

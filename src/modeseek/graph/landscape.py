@@ -18,7 +18,7 @@ from modeseek.rows.arrays import Bools, Floats, Integers
 from modeseek.rows.coordinates import Frame
 from modeseek.rows.validation import check_within_reach
 from modeseek.tree.default_cut import merges_on_rows
-from modeseek.tree.merge_tree import MergeTree
+from modeseek.tree.merge_tree import Clusters, MergeTree
 
 
 class GraphLandscape(NamedTuple):
@@ -55,15 +55,11 @@ class GraphLandscape(NamedTuple):
         return np.maximum(below, 0.0)
 
     def memberships(
-        self,
-        X: NDArray[np.floating],
-        mode_labels: Integers,
-        cluster_modes: Integers,
-        n_jobs: int | None = None,
+        self, X: NDArray[np.floating], clusters: Clusters, n_jobs: int | None = None
     ) -> Floats:
-        """Share of each row in each cluster, given the cluster of each mode."""
-        barrier = self.tree.barriers()[:, cluster_modes]
-        node_labels = mode_labels[self.graph.mode]
+        """Share of each row in each cluster."""
+        barrier = self.tree.barriers()[:, clusters.tops]
+        node_labels = clusters.labels[self.graph.mode]
         return row_memberships(self.graph, self.enter(X), node_labels, barrier, n_jobs)
 
     def paths(self, X: NDArray[np.floating], n_jobs: int | None = None) -> list[Floats]:

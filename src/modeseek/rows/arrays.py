@@ -7,6 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+Reals: TypeAlias = NDArray[np.floating]  # as users pass them, in either precision
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.intp]
 Bools: TypeAlias = NDArray[np.bool_]

@@ -21,11 +21,11 @@ from itertools import islice
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+from modeseek.rows.arrays import Floats
+
 T = TypeVar("T")
-A = NDArray[np.float64]
 
 #: Rows of one block. A block is the unit of parallel work and of summation.
 BLOCK_ROWS = 8192
@@ -70,7 +70,9 @@ def chunk_slices(n_rows: int, n_columns: int) -> list[slice]:
     return row_slices(n_rows, max(64, CHUNK_ELEMENTS // max(1, n_columns)))
 
 
-def in_chunks(function: Callable[[A], A], rows: A, n_columns: int) -> A:
+def in_chunks(
+    function: Callable[[Floats], Floats], rows: Floats, n_columns: int
+) -> Floats:
     """Apply a function to rows, a few at a time, and stack the results.
 
     The columns are those of its largest work array, which is to stay in cache.
@@ -108,11 +110,14 @@ def map_blocks(
 
 
 def map_rows(
-    function: Callable[[A], A], rows: A, n_columns: int, n_jobs: int | None
-) -> A:
+    function: Callable[[Floats], Floats],
+    rows: Floats,
+    n_columns: int,
+    n_jobs: int | None,
+) -> Floats:
     """Apply a function to rows as :func:`in_chunks`, on ``n_jobs`` threads."""
 
-    def kernel(block: slice) -> A:
+    def kernel(block: slice) -> Floats:
         return in_chunks(function, rows[block], n_columns)
 
     return np.concatenate(list(map_blocks(kernel, len(rows), n_jobs=n_jobs)))

@@ -23,7 +23,7 @@ import numpy as np
 from dask.base import get_scheduler
 from numpy.typing import NDArray
 
-from modeseek.rows.arrays import Floats
+from modeseek.rows.arrays import Floats, Reals
 from modeseek.rows.blocks import BLOCK_ROWS, one_thread
 from modeseek.rows.coordinates import Frame
 from modeseek.rows.source import ArrayRows, Join, Kernel, RowFunction, Source
@@ -34,7 +34,7 @@ T = TypeVar("T")
 FAN_IN = 8
 
 #: Makes checked rows and weights of a chunk.
-Check = Callable[[Any, Any], tuple[NDArray[np.floating], Floats | None]]
+Check = Callable[[Any, Any], tuple[Reals, Floats | None]]
 
 
 @contextmanager
@@ -120,7 +120,7 @@ class DaskRows(Source):
             *pairs,
             # As a task of its own it is sent once, not with every chunk.
             work=dask.delayed(work, traverse=False),
-            adjust_chunks={"i": _one, "j": _one},
+            adjust_chunks={"i": 1, "j": 1},
             align_arrays=False,
             dtype=object,
             meta=np.empty((0, 0), dtype=object),
@@ -152,10 +152,6 @@ class DaskRows(Source):
             dtype=like.dtype,
             meta=like[:0],
         )
-
-
-def _one(_: float) -> int:
-    return 1
 
 
 def _box(X: Any, weight: Any = None, *, work: Any) -> NDArray[np.object_]:

@@ -17,10 +17,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from modeseek.rows.arrays import Floats, Integers
+from modeseek.rows.arrays import Bools, Floats, Integers, Reals
 from modeseek.rows.blocks import map_blocks
 from modeseek.rows.coordinates import power_of_two
 
@@ -34,13 +33,13 @@ class DistanceFromMean(NamedTuple):
     scale: float  # a power of two near the largest value
     mean: Floats  # (d,) in units of it
 
-    def squared(self, X: NDArray[np.floating]) -> Floats:
+    def squared(self, X: Reals) -> Floats:
         """Squared distances of rows, in squared units of the scale, rounded."""
         difference = _scaled(X, self.scale) - self.mean
         return _round_bits(np.einsum("ij,ij->i", difference, difference))
 
 
-def _scaled(X: NDArray[np.floating], scale: float) -> Floats:
+def _scaled(X: Reals, scale: float) -> Floats:
     return np.asarray(X, dtype=np.float64) / scale
 
 
@@ -61,16 +60,14 @@ class Ranking(NamedTuple):
 class Sample(NamedTuple):
     """Rows of positive weight, ranked."""
 
-    X: NDArray[np.floating]  # (n, d)
+    X: Reals  # (n, d)
     row: Integers  # (n,) their numbers in the data
     weight: Floats | None  # (n,)
     ranking: Ranking
-    constant: NDArray[np.bool_]  # (d,) features with one value
+    constant: Bools  # (d,) features with one value
 
 
-def take_sample(
-    X: NDArray[np.floating], weight: Floats | None, n_jobs: int | None
-) -> Sample:
+def take_sample(X: Reals, weight: Floats | None, n_jobs: int | None) -> Sample:
     """Drop rows of weight zero, rank the others, find constant features."""
     row = np.arange(len(X))
     if weight is not None and not weight.all():
@@ -92,7 +89,7 @@ def generator(random_state: int | np.random.RandomState | None) -> np.random.Gen
 
 
 def rank_rows(
-    X: NDArray[np.floating], weight: Floats | None = None, n_jobs: int | None = None
+    X: Reals, weight: Floats | None = None, n_jobs: int | None = None
 ) -> Ranking:
     """Rank rows by their distance from the weighted mean; ties by content."""
     n = len(X)
@@ -110,9 +107,7 @@ def rank_rows(
     return Ranking(rank, order[is_new])
 
 
-def settle_ties(
-    X: NDArray[np.floating], position: Floats, order: Integers
-) -> tuple[Integers, NDArray[np.bool_]]:
+def settle_ties(X: Reals, position: Floats, order: Integers) -> tuple[Integers, Bools]:
     """Sort rows at one distance by content and flag the first of equal rows.
 
     ``order`` has the numbers of the rows by their positions, the distances from the

@@ -17,10 +17,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from modeseek.errors import warn_user
-from modeseek.rows.arrays import Floats
+from modeseek.rows.arrays import Floats, Integers, Reals
 
 #: A feature is rounded if its values are shared by so many distinct rows on average.
 ROWS_PER_VALUE = 5.0
@@ -64,7 +63,7 @@ class Rounding(NamedTuple):
 
     step: Floats  # (d,) smallest difference of values; 0 where not rounded, and no
     # more than the standard deviation
-    n_values: NDArray[np.intp]  # (d,) distinct values
+    n_values: Integers  # (d,) distinct values
 
     def describe(self, names: Sequence[str] | None = None) -> str:
         """Say which features are rounded and what is done; empty if none is."""
@@ -93,14 +92,14 @@ def warn_of_rounding(rounding: Rounding, names: Sequence[str] | None) -> None:
         warn_user(text, RoundingWarning)
 
 
-def _typical_size(x: NDArray[np.floating]) -> float:
+def _typical_size(x: Reals) -> float:
     """Median size of the values but zero: a few may be codes for missing ones."""
     size = np.abs(x[x != 0])
     middle = len(size) // 2
     return float(np.partition(size, middle)[middle]) if len(size) else 0.0
 
 
-def find_rounding(X: NDArray[np.floating]) -> Rounding:
+def find_rounding(X: Reals) -> Rounding:
     """Find features whose values many of the distinct rows (n, d) share."""
     n, d = X.shape
     step, n_values = np.zeros(d), np.ones(d, dtype=np.intp)

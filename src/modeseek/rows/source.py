@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from modeseek.rows.arrays import Floats
+from modeseek.rows.arrays import Floats, Reals
 from modeseek.rows.blocks import BLOCK_ROWS, map_blocks, row_slices
 from modeseek.rows.coordinates import Frame
 from modeseek.rows.validation import check_within_reach
@@ -35,13 +35,13 @@ T = TypeVar("T")
 APPLIED_ROWS = 1 << 17
 
 #: Takes an array of rows; gives an array with as many.
-RowFunction: TypeAlias = Callable[[NDArray[np.floating]], NDArray[Any]]
+RowFunction: TypeAlias = Callable[[Reals], NDArray[Any]]
 
 
 class Block(NamedTuple):
     """Some rows, and their weights."""
 
-    X: NDArray[np.floating]  # (m, d)
+    X: Reals  # (m, d)
     weight: Floats | None  # (m,)
 
 
@@ -104,7 +104,7 @@ class Source(Reducible):
 class ArrayRows(Source):
     """Rows of an array, in memory or mapped to it."""
 
-    X: NDArray[np.floating]  # (n, d)
+    X: Reals  # (n, d)
     weight: Floats | None = None  # (n,)
     n_jobs: int | None = None
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from modeseek.rows.arrays import Floats, Integers
+from modeseek.rows.arrays import Bools, Floats, Integers, Reals
 from modeseek.rows.blocks import chunk_slices
 from modeseek.rows.coordinates import power_of_two
 from modeseek.rows.ranking import (
@@ -70,7 +70,7 @@ class Spans(NamedTuple):
     last: Keys  # (k,) included
     before: Floats  # (k,)
 
-    def find(self, keys: Keys) -> tuple[Integers, NDArray[np.bool_]]:
+    def find(self, keys: Keys) -> tuple[Integers, Bools]:
         """Return the span at or before each key, and whether it holds the key."""
         span = np.searchsorted(self.first, keys, side="right") - 1
         return span, (span >= 0) & (keys <= self.last[span])
@@ -170,8 +170,8 @@ def draw_subsample(
     ahead = 4 * run
     while True:
         spans = _locate(source, distance, summary, targets, ahead, most)
-        few = summary.n_rows <= CANDIDATES_PER_ROW * most
-        kernel = partial(_pick if few else _pick_distinct, distance, spans)
+        many = summary.n_rows > CANDIDATES_PER_ROW * most
+        kernel = partial(_pick, distance, spans, many)
         join = partial(_merge, most)
         found = _sort(source.reduce(kernel, join, size=COUNTED_ROWS))
         taken = _take(found, spans, targets, run)
@@ -202,7 +202,7 @@ def _locate(
         shift = max(0, shift - NARROWING)
 
 
-def _positions(distance: DistanceFromMean, X: NDArray[np.floating]) -> Floats:
+def _positions(distance: DistanceFromMean, X: Reals) -> Floats:
     parts = [distance.squared(X[rows]) for rows in chunk_slices(len(X), X.shape[1])]
     return np.concatenate(parts) if parts else np.empty(0)
 
@@ -264,21 +264,20 @@ def _narrow(
     return Spans(low, high, before[first]), n_rows
 
 
-def _pick(distance: DistanceFromMean, spans: Spans, block: Block) -> Candidates:
-    """Rows of the spans, each with its weight."""
+def _pick(
+    distance: DistanceFromMean, spans: Spans, distinct: bool, block: Block
+) -> Candidates:
+    """Rows of the spans, each with its weight or, as distinct ones, that of its copies.
+
+    Many rows may be copies of few, and what is picked travels.
+    """
     position = _positions(distance, block.X)
     _, inside = spans.find(_keys(position))
     w = np.ones(len(position)) if block.weight is None else block.weight
-    if inside.all():
-        return Candidates(Block(block.X, w), position)
-    return Candidates(Block(block.X[inside], w[inside]), position[inside])
-
-
-def _pick_distinct(
-    distance: DistanceFromMean, spans: Spans, block: Block
-) -> Candidates:
-    """Distinct rows of the spans: many rows may be copies of few, and travel."""
-    return _sort(_pick(distance, spans, block))
+    found = Candidates(Block(block.X, w), position)
+    if not inside.all():
+        found = Candidates(Block(block.X[inside], w[inside]), position[inside])
+    return _sort(found) if distinct else found
 
 
 def _merge(most: int, one: Candidates, other: Candidates) -> Candidates:
@@ -300,9 +299,7 @@ def _sort(found: Candidates) -> Candidates:
     return Candidates(Block(X[order], weight), position[order])
 
 
-def _take(
-    found: Candidates, spans: Spans, targets: Floats, run: int
-) -> NDArray[np.bool_] | None:
+def _take(found: Candidates, spans: Spans, targets: Floats, run: int) -> Bools | None:
     """Choose the rows of every run; None if they are not all among the candidates."""
     weight = found.block.weight
     assert weight is not None
@@ -322,7 +319,7 @@ def _take(
     return taken
 
 
-def _weigh(block: Block, taken: NDArray[np.bool_], total: float, share: float) -> Block:
+def _weigh(block: Block, taken: Bools, total: float, share: float) -> Block:
     """Take rows; light ones get the weight of all light rows, and the mean is 1.
 
     A row of twice the weight of a share is not light: some start is always on it.

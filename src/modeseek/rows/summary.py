@@ -16,9 +16,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from modeseek.rows.arrays import Floats
+from modeseek.rows.arrays import Bools, Floats
 from modeseek.rows.coordinates import TINY, Frame, power_of_two
 from modeseek.rows.source import Block, Reducible
 
@@ -55,7 +54,7 @@ class Summary(NamedTuple):
         return self.weight if self.has_counts else float(self.n_rows)
 
     @property
-    def constant(self) -> NDArray[np.bool_]:
+    def constant(self) -> Bools:
         """Features with one value."""
         return np.asarray(self.low == self.high)
 

@@ -8,12 +8,12 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_array, validate_data
 
-from modeseek.rows.arrays import Floats, Integers
+from modeseek.rows.arrays import Bools, Floats, Integers, Reals
 from modeseek.rows.coordinates import FARTHEST, Frame, typical_distance
 
 #: Beyond this, sums and differences of two values may overflow.
@@ -42,14 +42,14 @@ SMALLEST_ALPHA, LARGEST_ALPHA = 1e-15, 1e15
 
 def check_rows(
     estimator: BaseEstimator, X: ArrayLike, *, reset: bool, least: int | None = None
-) -> NDArray[np.floating]:
+) -> Reals:
     """Validate rows: two-dimensional, finite, real, of the width seen in fit.
 
     At least two of them to fit on, one otherwise, unless ``least`` says how many.
     """
     _refuse_what_numpy_takes(X)
     with _clear_errors():
-        rows: NDArray[np.floating] = validate_data(
+        rows: Reals = validate_data(
             estimator,
             X,
             dtype=[np.float64, np.float32],
@@ -60,9 +60,7 @@ def check_rows(
     return rows
 
 
-def check_block(
-    X: ArrayLike, weight: ArrayLike | None
-) -> tuple[NDArray[np.floating], Floats | None]:
+def check_block(X: ArrayLike, weight: ArrayLike | None) -> tuple[Reals, Floats | None]:
     """Validate rows of a chunk, where no estimator is at hand, and their weights."""
     _refuse_what_numpy_takes(X)
     with _clear_errors():
@@ -84,7 +82,7 @@ def _clear_errors() -> Iterator[None]:
         raise
 
 
-def _check_size(rows: NDArray[np.floating]) -> None:
+def _check_size(rows: Reals) -> None:
     largest = max(-float(rows.min()), float(rows.max()))
     if largest > LARGEST_VALUE:
         raise ValueError(
@@ -115,9 +113,7 @@ def _refuse_what_numpy_takes(X: ArrayLike) -> None:
         )
 
 
-def check_within_reach(
-    frame: Frame, X: NDArray[np.floating], row: Integers | None = None
-) -> None:
+def check_within_reach(frame: Frame, X: Reals, row: Integers | None = None) -> None:
     """Refuse rows so far from the rest that distances among the rest vanish.
 
     The unit of the frame is a typical distance; ``row`` has the numbers that users
@@ -149,7 +145,7 @@ def check_range(frame: Frame, low: Floats, high: Floats) -> None:
         )
 
 
-def _beyond(frame: Frame, X: NDArray[np.floating]) -> NDArray[np.bool_]:
+def _beyond(frame: Frame, X: Reals) -> Bools:
     unit = np.broadcast_to(frame.unit, X.shape[1:])
     if unit.min() < SMALLEST_UNIT:
         raise ValueError(

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from modeseek.rows.arrays import Bools, Floats, Integers
 from modeseek.tree.pairs import DisjointSets, follow_to_end
@@ -128,18 +127,24 @@ class MergeTree(NamedTuple):
         return np.maximum(self.heights[:, None] - highest_saddle, 0.0)
 
 
-def number_groups(group: Integers, weights: Floats) -> tuple[Integers, Integers]:
-    """Number groups of modes by the weight of their rows, the heaviest first.
+class Clusters(NamedTuple):
+    """Groups of modes, numbered by the weight of their rows, the heaviest first."""
 
-    ``group`` has the highest mode of each one's group, as :meth:`MergeTree.cut` gives
-    it. Returns the number of each mode's group, and the highest mode of each group.
+    labels: Integers  # (n_modes,) number of each mode's group
+    tops: Integers  # (n_clusters,) the highest mode of each group
+
+
+def number_groups(group: Integers, weights: Floats) -> Clusters:
+    """Number groups of modes by the weight of the rows that reached each mode.
+
+    ``group`` has the highest mode of each one's group, as :meth:`MergeTree.cut` does.
     """
     tops, index = np.unique(group, return_inverse=True)
     size = np.bincount(index, weights=weights)
     order = np.lexsort((tops, -size))
     number = np.empty(len(tops), dtype=np.intp)
     number[order] = np.arange(len(tops))
-    return number[index], tops[order]
+    return Clusters(number[index], tops[order])
 
 
 class Saddles(NamedTuple):
@@ -193,7 +198,7 @@ def merge_down(
             a, b, two = b, a, one
         groups.join(a, into=b)
         merges.append((a, two, int(i)))
-    table: NDArray[np.intp] = np.array(merges, dtype=np.intp).reshape(-1, 3)
+    table: Integers = np.array(merges, dtype=np.intp).reshape(-1, 3)
     child, which = table[:, 0], table[:, 2]
     # A saddle cannot be above a summit but by rounding.
     saddle_height = np.minimum(saddles.height[which], heights[child])
