@@ -7,7 +7,7 @@ from sklearn.neighbors import KernelDensity
 
 from modeseek import KernelDensityGradient
 from modeseek.datasets import gaussian, three_gaussians
-from modeseek.gradient.kernel import PILOT_ROWS
+from modeseek.gradient.kernel import REFERENCE_ROWS
 from modeseek.rows.ranking import deal_folds, draw_centers, generator, rank_rows
 
 
@@ -83,7 +83,7 @@ def fold_of(splits, n):
 def dealt_folds(X, cv, random_state=0):
     """Folds that the estimator deals: the second draw from its generator."""
     ranking, rng = rank_rows(X), generator(random_state)
-    draw_centers(ranking, min(PILOT_ROWS, len(ranking.first)), rng)
+    draw_centers(ranking, min(REFERENCE_ROWS, len(ranking.first)), rng)
     return deal_folds(ranking, np.empty(0, dtype=int), cv, rng)[0]
 
 

@@ -38,7 +38,7 @@ from modeseek.rows.validation import (
 WIDEST_POWER, NARROWEST_POWER = 2, -12
 
 #: Rows from which the typical distance is taken.
-PILOT_ROWS = 500
+REFERENCE_ROWS = 500
 
 
 class KernelDensityGradient(GradientEstimator):
@@ -143,7 +143,7 @@ class KernelDensityGradient(GradientEstimator):
         sample = take_sample(rows, weight, jobs)
         ranking, rng = sample.ranking, generator(self.random_state)
         n_distinct, d = len(ranking.first), rows.shape[1]
-        reference = draw_centers(ranking, min(PILOT_ROWS, n_distinct), rng)
+        reference = draw_centers(ranking, min(REFERENCE_ROWS, n_distinct), rng)
         frame = frame_from_centers(sample.X[reference].astype(np.float64))
         check_within_reach(frame, sample.X, sample.row)
 

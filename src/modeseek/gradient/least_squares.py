@@ -33,18 +33,20 @@ from modeseek.rows.subsample import make_overview
 from modeseek.rows.validation import check_jobs, is_word
 
 
-def _said(estimator: LogDensityGradient) -> GradientSettings | LogDensityGradient:
+def _settings_of(
+    estimator: LogDensityGradient,
+) -> GradientSettings | LogDensityGradient:
     """What the parameters said at the fit, or say now if there was none."""
     fitted: GradientSettings | None = getattr(estimator, "settings_", None)
     return estimator if fitted is None else fitted
 
 
 def _has_potential(estimator: LogDensityGradient) -> bool:
-    return bool(_said(estimator).coefficients == "shared")
+    return bool(_settings_of(estimator).coefficients == "shared")
 
 
 def _adds_up(estimator: LogDensityGradient) -> bool:
-    loss = _said(estimator).loss
+    loss = _settings_of(estimator).loss
     if is_word(loss, "squared"):
         return True
     raise AttributeError(
@@ -54,8 +56,8 @@ def _adds_up(estimator: LogDensityGradient) -> bool:
 
 
 def _has_path(estimator: LogDensityGradient) -> bool:
-    said = _said(estimator)
-    return is_word(said.penalty, "l1") and not said.positive
+    settings = _settings_of(estimator)
+    return is_word(settings.penalty, "l1") and not settings.positive
 
 
 class LogDensityGradient(GradientEstimator):

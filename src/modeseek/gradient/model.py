@@ -41,7 +41,7 @@ from modeseek.rows.ranking import Ranking, draw_centers
 GAUSSIAN_SHARE = 0.3
 
 #: Rows on which widths are learned.
-PILOT_ROWS = 2000
+LEARNING_ROWS = 2000
 
 #: Penalty of a start that has none of its own.
 STARTING_LAM = 1e-3
@@ -314,9 +314,9 @@ def fit_learned(
 
 def _rows_to_learn_on(problem: Problem, ranking: Ranking) -> Integers:
     """Copies of distinct rows drawn from the ranking; all where they are few."""
-    if len(ranking.first) <= PILOT_ROWS:
+    if len(ranking.first) <= LEARNING_ROWS:
         return np.arange(problem.n_rows)
     rng = np.random.default_rng(0)
     drawn = np.zeros(len(ranking.first), dtype=bool)
-    drawn[ranking.rank[draw_centers(ranking, PILOT_ROWS, rng)]] = True
+    drawn[ranking.rank[draw_centers(ranking, LEARNING_ROWS, rng)]] = True
     return np.flatnonzero(drawn[ranking.rank])

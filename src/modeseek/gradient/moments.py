@@ -33,7 +33,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -121,16 +121,22 @@ def task_scales(widths: Floats, shared: bool, common: bool = False) -> Floats:
     return np.where(inverse > 0, inverse, 1.0)
 
 
-class Basis(NamedTuple):
+@dataclass(frozen=True)
+class Basis:
     """What rows are summed with; small, so that it can be sent to where they are."""
 
     centers: Floats  # (b, d)
     base: Floats  # (d,)
     widths: Floats  # (d,) at scale 1
-    scales: Floats  # (s,) descending factors of the widths
-    between: Floats  # (b, b) distances between centres weighted by 1 / l^4
     shared: bool
     common: bool
+    scales: Floats  # (s,) descending factors of the widths
+
+    @cached_property
+    def between(self) -> Floats:
+        """Distances (b, b) between centres weighted by 1 / l^4."""
+        weights = inverse_square(self.widths)
+        return squared_distances(self.centers, self.centers, weights)
 
     def zeros(self, n_folds: int) -> Moments:
         """Sums of no rows, with leading axes (s, n_folds + 1)."""
@@ -143,19 +149,6 @@ class Basis(NamedTuple):
             np.zeros((*lead, b)),
             np.zeros(lead),
         )
-
-
-def make_basis(
-    centers: Floats,
-    base: Floats,
-    widths: Floats,
-    shared: bool,
-    common: bool,
-    scales: Floats = ONE_SCALE,
-) -> Basis:
-    """Gather what rows are summed with; see :class:`Basis`."""
-    between = squared_distances(centers, centers, inverse_square(widths))
-    return Basis(centers, base, widths, scales, between, shared, common)
 
 
 class Problem(NamedTuple):
@@ -186,7 +179,7 @@ class Problem(NamedTuple):
     def basis(self, widths: Floats, scales: Floats = ONE_SCALE) -> Basis:
         """What the rows are summed with at some widths, times the scales."""
         kind = self.shared, self.common
-        return make_basis(self.centers, self.base, widths, *kind, scales)
+        return Basis(self.centers, self.base, widths, *kind, scales)
 
     def weights(self, rows: slice) -> Floats:
         """Weights of consecutive rows, ones where there are none."""
@@ -250,9 +243,7 @@ def block_moments(
     n_folds: int = 0,
 ) -> Moments:
     """Moments of some rows, a few at a time, with leading axes (s, n_folds + 1)."""
-    add_rows = _add_shared if basis.shared else _add_separate
-    if basis.common:
-        add_rows = _add_common
+    add_rows = _add_shared if basis.shared else _add_by_feature
     f = np.zeros(len(Z), dtype=np.intp) if fold is None else fold
     order = np.argsort(f, kind="stable")
     bounds = np.searchsorted(f[order], np.arange(n_folds + 2))
@@ -319,7 +310,7 @@ def _add_shared(
         sums.count[s, k] += sum_P
 
 
-def _add_separate(
+def _add_by_feature(
     sums: Moments, k: int, Z: Floats, w: Floats | None, basis: Basis
 ) -> None:
     """Add rows of fold ``k`` for coefficients of each feature."""
@@ -328,27 +319,18 @@ def _add_separate(
     precision = inverse_square(basis.widths)
     for s, scale, P, WP in _each_scale(basis, D, w):
         sum_P = WP.sum(axis=0)
+        sums.count[s, k] += sum_P
+        if basis.common:
+            sums.G[s, k, 0] += P.T @ WP
+            slopes = precision[:, None] / scale**2
+            sums.h[s, k] += (C.T * sum_P - Z.T @ WP) * slopes
+            continue
         for j, inverse in enumerate(precision / scale**2):
             steps = (C[:, j] - Z[:, j, None]) * inverse
             psi = steps * P
             w_psi = _weigh(psi, w)
             sums.G[s, k, j] += psi.T @ w_psi
             sums.h[s, k, j] += np.einsum("ij,ij->j", steps, w_psi) - sum_P * inverse
-        sums.count[s, k] += sum_P
-
-
-def _add_common(
-    sums: Moments, k: int, Z: Floats, w: Floats | None, basis: Basis
-) -> None:
-    """Add rows of fold ``k`` for a basis common to all features."""
-    C = basis.centers
-    D = squared_distances(Z, C, 1.0 / basis.widths)
-    precision = inverse_square(basis.widths)[:, None]
-    for s, scale, P, WP in _each_scale(basis, D, w):
-        sum_P = WP.sum(axis=0)
-        sums.G[s, k, 0] += P.T @ WP
-        sums.h[s, k] += (C.T * sum_P - Z.T @ WP) * (precision / scale**2)
-        sums.count[s, k] += sum_P
 
 
 Moments.__module__ = "modeseek.gradient"  # model files name it so

@@ -27,7 +27,7 @@ from modeseek.gradient.model import (
     gaussian_share,
     tabulate_scores,
 )
-from modeseek.gradient.moments import make_basis, sum_moments, task_scales
+from modeseek.gradient.moments import ONE_SCALE, Basis, sum_moments, task_scales
 from modeseek.gradient.preparation import Prepared, prepare
 from modeseek.gradient.relevance import measure_relevance
 from modeseek.gradient.settings import ALPHAS, AUTO_CENTERS
@@ -78,10 +78,8 @@ def fit_unless_gaussian(estimator: LogDensityGradient, overview: Overview) -> bo
 def add_rows(estimator: LogDensityGradient, source: Source) -> None:
     """Add rows to the moments of a fitted estimator, and solve again."""
     choice, frame = estimator.settings_.choice(), frame_of(estimator)
-    widths = estimator.bandwidth_ / frame.unit
-    basis = make_basis(
-        estimator._drawn, estimator._base, widths, choice.shared, choice.common
-    )
+    widths, kind = estimator.bandwidth_ / frame.unit, (choice.shared, choice.common)
+    basis = Basis(estimator._drawn, estimator._base, widths, *kind, ONE_SCALE)
     summary = summarize(source)
     check_range(frame, summary.low, summary.high)
     moments = estimator.moments_ + sum_moments(FramedRows(source, frame), basis)

@@ -28,7 +28,7 @@ near the end of a shifted loss's domain, where f'' has no bound.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
@@ -171,21 +171,32 @@ def gradient_scales(
     """Scale c (d,) of a loss, from a solution (tasks, b); 1 where that is zero."""
 
     def kernel(rows: slice) -> tuple[Floats, Floats]:
-        Z, w = problem.read(rows), problem.weights(rows)
-        sizes = np.zeros((2, Z.shape[1]))
-        for chunk in chunk_slices(len(Z), len(problem.centers)):
-            basis = basis_of_features(Z[chunk], problem.centers, widths, problem.common)
-            for j, psi, _ in basis:
-                g = psi @ theta[0 if problem.shared else j]
-                sizes[0, j] += w[chunk] @ g**2
-                sizes[1, j] = max(sizes[1, j], np.abs(g).max())
-        return sizes, np.asarray(w.sum())
+        sizes = np.zeros((2, len(widths)))
+        for t, j, psi, _, w in _each_basis(problem, widths, rows):
+            g = psi @ theta[t]
+            sizes[0, j] += w @ g**2
+            sizes[1, j] = max(sizes[1, j], np.abs(g).max())
+        return sizes, np.asarray(problem.weights(rows).sum())
 
     parts = list(map_blocks(kernel, problem.n_rows, n_jobs=problem.n_jobs))
     squares = sum(sizes[0] for sizes, _ in parts) / sum(w for _, w in parts)
     largest = np.max([sizes[1] for sizes, _ in parts], axis=0)
     c = SHIFT * largest if loss.shifted else BEND * np.sqrt(squares)
     return np.where(c > 0, c, 1.0)
+
+
+def _each_basis(
+    problem: Problem, widths: Floats, rows: slice
+) -> Iterator[tuple[int, int, Floats, Floats, Floats]]:
+    """Yield task and feature, its basis and the derivative of that, and row weights.
+
+    Rows come a few at a time, with every feature.
+    """
+    Z, w = problem.read(rows), problem.weights(rows)
+    for chunk in chunk_slices(len(Z), len(problem.centers)):
+        basis = basis_of_features(Z[chunk], problem.centers, widths, problem.common)
+        for j, psi, derivative in basis:
+            yield 0 if problem.shared else j, j, psi, derivative, w[chunk]
 
 
 def row_derivatives(rule: Rule, j: int, g: Floats, slope: Floats) -> Five:
@@ -209,46 +220,27 @@ def loss_sums(problem: Problem, rule: Rule, theta: Floats, *, second: bool) -> S
 
     Derivatives are zero unless ``second``. Folds are not looked at.
     """
-    C = problem.centers
     tasks, b = theta.shape
 
     def kernel(rows: slice) -> tuple[Floats, Floats, Floats, float]:
-        Z, w = problem.read(rows), problem.weights(rows)
-        sums = np.zeros(tasks), np.zeros((tasks, b)), np.zeros((tasks, b, b))
-        for chunk in chunk_slices(len(Z), b):
-            basis = basis_of_features(Z[chunk], C, rule.widths, problem.common)
-            for j, psi, derivative in basis:
-                t = 0 if problem.shared else j
-                _add_rows(sums, t, psi, derivative, w[chunk], rule, j, theta, second)
-        return *sums, float(w.sum())
+        value, slope = np.zeros(tasks), np.zeros((tasks, b))
+        curvature = np.zeros((tasks, b, b))
+        for t, j, psi, derivative, w in _each_basis(problem, rule.widths, rows):
+            by_row = row_derivatives(rule, j, psi @ theta[t], derivative @ theta[t])
+            loss, by_g, by_slope, by_g_g, by_g_slope = by_row
+            value[t] += w @ loss
+            if not second:
+                continue
+            slope[t] += (w * by_g) @ psi + (w * by_slope) @ derivative
+            curvature[t] += (psi * (w * by_g_g)[:, None]).T @ psi
+            if by_g_slope.any():
+                cross = (psi * (w * by_g_slope)[:, None]).T @ derivative
+                curvature[t] += cross + cross.T
+        return value, slope, curvature, float(problem.weights(rows).sum())
 
     blocks = list(map_blocks(kernel, problem.n_rows, n_jobs=problem.n_jobs))
     value, slope, curvature, weight = (sum(part) for part in zip(*blocks, strict=True))
     return Sums(value / weight, 0.5 * slope / weight, 0.5 * curvature / weight)
-
-
-def _add_rows(
-    sums: tuple[Floats, Floats, Floats],
-    t: int,
-    psi: Floats,
-    derivative: Floats,
-    w: Floats,
-    rule: Rule,
-    j: int,
-    theta: Floats,
-    second: bool,
-) -> None:
-    value, slope, curvature = sums
-    rows = row_derivatives(rule, j, psi @ theta[t], derivative @ theta[t])
-    loss, by_g, by_slope, by_g_g, by_g_slope = rows
-    value[t] += w @ loss
-    if not second:
-        return
-    slope[t] += (w * by_g) @ psi + (w * by_slope) @ derivative
-    curvature[t] += (psi * (w * by_g_g)[:, None]).T @ psi
-    if by_g_slope.any():
-        cross = (psi * (w * by_g_slope)[:, None]).T @ derivative
-        curvature[t] += cross + cross.T
 
 
 @one_blas_thread()
