@@ -26,6 +26,7 @@ from modeseek.field.fields import (
 from modeseek.rows.arrays import Bools, Floats, Integers
 
 Memory: TypeAlias = tuple[Floats, ...]
+Proposal: TypeAlias = tuple[Floats, Memory]  # a move, and what is remembered of it
 
 #: What rounding may take from a potential, in its size: distances come from matrix
 #: products, whose errors grow with the distance from the middle of the centres.
@@ -63,7 +64,7 @@ class Step(NamedTuple):
     """An ascent: what it remembers of every row, and the move it proposes."""
 
     start: Callable[[Field, Floats, Evaluation], Memory]
-    propose: Callable[[Field, Floats, Evaluation, Memory], tuple[Floats, Memory]]
+    propose: Callable[[Field, Floats, Evaluation, Memory], Proposal]
     bold: bool = False  # where a move falls, the fixed point's is tried before the safe
 
 
@@ -175,9 +176,7 @@ def fixed_point() -> Step:
     def start(field: Field, Z: Floats, here: Evaluation) -> Memory:
         return np.ones(len(Z)), Z, np.zeros_like(Z)
 
-    def propose(
-        field: Field, Z: Floats, here: Evaluation, memory: Memory
-    ) -> tuple[Floats, Memory]:
+    def propose(field: Field, Z: Floats, here: Evaluation, memory: Memory) -> Proposal:
         stretch, expected, last = memory
         safe = here.safe_step()
         usual = np.all(here.mass > 0, axis=1)
@@ -217,9 +216,7 @@ def accelerated() -> Step:
         still = np.zeros(len(Z)), np.full(len(Z), SLOW), Z, nothing, nothing
         return (*still, *plain.start(field, Z, here))
 
-    def propose(
-        field: Field, Z: Floats, here: Evaluation, memory: Memory
-    ) -> tuple[Floats, Memory]:
+    def propose(field: Field, Z: Floats, here: Evaluation, memory: Memory) -> Proposal:
         n_steps, trust, expected, before, foretold, *rest = memory
         move, after = plain.propose(field, Z, here, tuple(rest))
         if here.value is None:
@@ -281,9 +278,7 @@ def _follow_parabola(
 def gradient_ascent(step_size: float | Floats) -> Step:
     """Steps of the gradient times a number, the paper's epsilon (in the frame)."""
 
-    def propose(
-        field: Field, Z: Floats, here: Evaluation, memory: Memory
-    ) -> tuple[Floats, Memory]:
+    def propose(field: Field, Z: Floats, here: Evaluation, memory: Memory) -> Proposal:
         return step_size * gradient(field, here), memory
 
     return Step(lambda field, Z, here: (), propose)
@@ -317,9 +312,7 @@ def quasi_newton() -> Step:
         inverse[:, diagonal, diagonal] = 1.0 / first
         return inverse, Z / field.widths, scaled_gradient(field, here)
 
-    def propose(
-        field: Field, Z: Floats, here: Evaluation, memory: Memory
-    ) -> tuple[Floats, Memory]:
+    def propose(field: Field, Z: Floats, here: Evaluation, memory: Memory) -> Proposal:
         inverse, last, last_gradient = memory
         U, g = Z / field.widths, scaled_gradient(field, here)
         inverse = _bfgs_update(inverse, U - last, last_gradient - g)

@@ -271,11 +271,11 @@ class SeparateField(NamedTuple):
     saturates: bool = True
 
     def evaluate(self, Z: Floats) -> Evaluation:
-        """Evaluate everything a step needs."""
-        E = exponents(Z, self.centers, 1.0 / self.widths)
-        P, factor, nearest = _nearest_first(E)
+        """Evaluate everything a step needs; each feature has its own mass."""
         positive = np.maximum(self.theta, 0.0)
         middle = self.centers.mean(axis=0)
+        E = exponents(Z, self.centers, 1.0 / self.widths)
+        P, factor, nearest = _nearest_first(E)
         mass = P @ self.theta.T
         minus = (positive - self.theta).sum(axis=1)
         bound = factor * (P @ positive.T) + LARGEST_CURVATURE * minus
@@ -326,7 +326,7 @@ class CommonField(NamedTuple):
     saturates: bool = True
 
     def evaluate(self, Z: Floats) -> Evaluation:
-        """Evaluate everything a step needs."""
+        """Evaluate everything a step needs; the mass bounds the curvature."""
         E = exponents(Z, self.centers, 1.0 / self.widths)
         far = np.sqrt(np.clip(-2.0 * E, 1.0, LARGEST_SQUARE))
         P, factor, nearest = _nearest_first(E)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import zip_longest
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,19 +32,13 @@ from modeseek.rows.source import (
     RowFunction,
     Source,
 )
-from modeseek.rows.validation import (
-    check_block,
-    check_rows,
-    check_weights,
-)
+from modeseek.rows.validation import check_block, check_rows, check_weights
 
 NO_ROWS = (
     "X has no chunk with rows, or its chunks can be read only once: give a list of "
     "chunks, an object whose __iter__ starts again, or a function that returns a new "
     "iterator each time."
 )
-
-Read: TypeAlias = Callable[[], Iterator[Any]]
 
 
 def is_lazy(X: Any) -> bool:
@@ -74,7 +68,7 @@ def check_in_memory(X: Any, why: str) -> None:
         raise TypeError(f"The rows are {kind}, and {why}")
 
 
-def _reader(X: Any) -> Read:
+def _reader(X: Any) -> Callable[[], Iterator[Any]]:
     """Make a function that iterates over the chunks, each time from the first."""
     if isinstance(X, np.memmap):
         return lambda: (X[rows] for rows in row_slices(len(X), APPLIED_ROWS))

@@ -256,14 +256,19 @@ def check_folds(cv: Any, n_rows: int) -> int | Integers:
     return fold
 
 
-def check_candidates(name: str, value: Any, ndims: tuple[int, ...]) -> Floats:
-    """Validate a positive number, or candidates to choose from."""
+def _check_numbers(name: str, value: Any, ndims: tuple[int, ...]) -> Floats:
+    """Validate a number, or several with so many axes."""
     array = np.asarray(value)
     if array.dtype.kind not in "iuf":
         raise TypeError(f"{name} must be 'cv', a number or numbers; got {value!r}.")
-    array = array.astype(np.float64)
     if array.ndim not in ndims or array.size == 0:
         raise ValueError(f"{name} has shape {array.shape}; see its documentation.")
+    return array.astype(np.float64)
+
+
+def check_candidates(name: str, value: Any, ndims: tuple[int, ...]) -> Floats:
+    """Validate a positive number, or candidates to choose from."""
+    array = _check_numbers(name, value, ndims)
     if not (np.isfinite(array) & (array > 0)).all():
         raise ValueError(f"{name} must be positive and finite; got {value!r}.")
     return array
@@ -295,15 +300,8 @@ def check_alphas(alpha: Any) -> Floats:
 
 def check_gammas(gamma: Any) -> Floats:
     """Validate strengths between tasks: ascending, shape (n_candidates,)."""
-    gammas = np.asarray(gamma)
-    if gammas.dtype.kind not in "iuf":
-        raise TypeError(f"gamma must be 'cv', a number or numbers; got {gamma!r}.")
-    gammas = np.sort(np.atleast_1d(gammas.astype(np.float64)))
-    if gammas.ndim != 1 or gammas.size == 0:
-        raise ValueError(f"gamma has shape {np.shape(gamma)}; see its documentation.")
-    if not (
-        np.isfinite(gammas).all() and 0.0 <= gammas[0] <= gammas[-1] <= LARGEST_ALPHA
-    ):
+    gammas = np.sort(np.atleast_1d(_check_numbers("gamma", gamma, (0, 1))))
+    if not (gammas[0] >= 0.0 and gammas[-1] <= LARGEST_ALPHA):  # NaN is the last
         raise ValueError(
             f"gamma must lie between 0 and {LARGEST_ALPHA:g}; got {gamma!r}."
         )
