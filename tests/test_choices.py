@@ -164,7 +164,7 @@ def test_hold_out_losses_by_moments_are_those_by_rows(fitted, name):
         for a in range(len(lams)):
             field = make_field(problem, widths, theta[:, :, a])
             g = gradient(field, field.evaluate(judges))
-            by_rows = (g**2).sum(axis=1) + 2 * field.divergence(judges)
+            by_rows = (g**2).sum(axis=1) + 2 * field.divergence(judges, np.ones(D))
             loss = scores.fold_loss[0, a, k]
             assert loss == pytest.approx(by_rows.mean(), rel=1e-9, abs=1e-9)
 

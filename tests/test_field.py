@@ -74,7 +74,9 @@ def test_jacobian_is_the_finite_difference_of_the_gradient(field):
 
 def test_divergence_is_the_trace_of_the_jacobian(field):
     trace = np.trace(field.jacobian(Z), axis1=1, axis2=2)
-    np.testing.assert_allclose(field.divergence(Z), trace, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(
+        field.divergence(Z, np.ones(Z.shape[1])), trace, rtol=1e-10, atol=1e-12
+    )
 
 
 def test_weighted_divergence_weighs_the_diagonal_of_the_jacobian(field):
@@ -133,7 +135,9 @@ def test_a_gaussian_base_adds_its_log_density(widths):
     difference = field.jacobian(Z) - without.jacobian(Z)
     np.testing.assert_allclose(difference, [-np.diag(base)] * len(Z), atol=1e-13)
     trace = np.trace(field.jacobian(Z), axis1=1, axis2=2)
-    np.testing.assert_allclose(field.divergence(Z), trace, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(
+        field.divergence(Z, np.ones(Z.shape[1])), trace, rtol=1e-10, atol=1e-12
+    )
 
 
 def test_nearest_is_the_distance_to_the_nearest_centre_in_widths(field):
@@ -192,7 +196,7 @@ def test_steps_and_derivatives_stay_finite_far_away(field, distance):
     for part in (*here, here.fixed_point_step(), here.safe_step()):
         assert part is None or np.isfinite(part).all()
     assert np.isfinite(field.jacobian(far)).all()
-    assert np.isfinite(field.divergence(far)).all()
+    assert np.isfinite(field.divergence(far, np.ones(far.shape[1]))).all()
 
 
 @pytest.mark.parametrize("distance", [1e3, 1e8, 1e12])
@@ -209,7 +213,9 @@ def test_far_away_a_kernel_estimate_curves_like_its_nearest_kernel(distance):
     far = np.full((1, 3), distance)
     H = field.jacobian(far)[0]
     np.testing.assert_allclose(H, -np.diag(1 / widths**2), atol=1e-12)
-    assert field.divergence(far)[0] == pytest.approx(-sum(1 / widths**2))
+    assert field.divergence(far, np.ones(far.shape[1]))[0] == pytest.approx(
+        -sum(1 / widths**2)
+    )
 
 
 def test_points_taken_and_put_keep_everything_else(field):

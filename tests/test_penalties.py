@@ -125,7 +125,9 @@ def loss_row_by_row(field, rows):
     for row in rows:
         z = Z[[row]]
         g = gradient(field, field.evaluate(z))
-        total += WEIGHT[row] * ((g**2).sum() + 2 * field.divergence(z)[0])
+        total += WEIGHT[row] * (
+            (g**2).sum() + 2 * field.divergence(z, np.ones(z.shape[1]))[0]
+        )
     return total / WEIGHT[rows].sum()
 
 

@@ -114,8 +114,8 @@ class Field(Protocol):
         """Derivative of the gradient, shape (m, d, d)."""
         ...
 
-    def divergence(self, Z: Floats, weights: Floats | None = None) -> Floats:
-        """Trace of the Jacobian, its entries weighted if asked, shape (m,)."""
+    def divergence(self, Z: Floats, weights: Floats) -> Floats:
+        """Trace of the Jacobian, features weighted by (d,) numbers, shape (m,)."""
         ...
 
 
@@ -165,10 +165,6 @@ def _exponential(E: Floats) -> Floats:
     """Return exp(E) in place of E, none of them so small that arithmetic is slow."""
     np.maximum(E, SMALLEST_EXPONENT, out=E)
     return np.exp(E, out=E)
-
-
-def _ones_unless(weights: Floats | None, Z: Floats) -> Floats:
-    return np.ones(Z.shape[1]) if weights is None else weights
 
 
 def _sums_of_squares(T: Floats, Z: Floats, C: Floats, widths: Floats) -> Floats:
@@ -253,13 +249,13 @@ class PotentialField(NamedTuple):
         T *= self.theta
         return _sums_of_squares(T, Z, self.centers, self.widths) - np.diag(self.base)
 
-    def divergence(self, Z: Floats, weights: Floats | None = None) -> Floats:
-        """Laplacian of f, its terms weighted if asked, shape (m,)."""
-        precision, w = inverse_square(self.widths), _ones_unless(weights, Z)
+    def divergence(self, Z: Floats, weights: Floats) -> Floats:
+        """Laplacian of f, its terms weighted, shape (m,)."""
+        precision = inverse_square(self.widths)
         P = np.exp(-0.5 * squared_distances(Z, self.centers, 1.0 / self.widths))
-        E = squared_distances(Z, self.centers, precision * np.sqrt(w))
-        laplacian = (P * (E - precision @ w)) @ self.theta
-        return np.asarray(laplacian - self.base @ w)
+        E = squared_distances(Z, self.centers, precision * np.sqrt(weights))
+        laplacian = (P * (E - precision @ weights)) @ self.theta
+        return np.asarray(laplacian - self.base @ weights)
 
 
 class SeparateField(NamedTuple):
@@ -300,14 +296,14 @@ class SeparateField(NamedTuple):
         J[:, diagonal, diagonal] -= (P @ self.theta.T) * precision
         return np.asarray(J)
 
-    def divergence(self, Z: Floats, weights: Floats | None = None) -> Floats:
-        """Sum over j of the derivative of g_j along feature j, shape (m,)."""
-        precision, w = inverse_square(self.widths), _ones_unless(weights, Z)
+    def divergence(self, Z: Floats, weights: Floats) -> Floats:
+        """Weighted sum over j of the derivative of g_j along feature j, shape (m,)."""
+        precision = inverse_square(self.widths)
         P = np.exp(-0.5 * squared_distances(Z, self.centers, 1.0 / self.widths))
         total = np.zeros(len(Z))
         for j, inverse in enumerate(precision):
             steps = (self.centers[:, j] - Z[:, j, None]) * inverse
-            total += w[j] * ((P * (steps**2 - inverse)) @ self.theta[j])
+            total += weights[j] * ((P * (steps**2 - inverse)) @ self.theta[j])
         return total
 
 
@@ -351,13 +347,12 @@ class CommonField(NamedTuple):
             np.einsum("mb,jb,mbk->mjk", P, self.theta, steps, optimize=True)
         )
 
-    def divergence(self, Z: Floats, weights: Floats | None = None) -> Floats:
-        """Sum over j of the derivative of g_j along feature j, shape (m,)."""
-        w = _ones_unless(weights, Z)
+    def divergence(self, Z: Floats, weights: Floats) -> Floats:
+        """Weighted sum over j of the derivative of g_j along feature j, shape (m,)."""
         total = np.zeros(len(Z))
         basis = basis_of_features(Z, self.centers, self.widths, common=True)
         for j, _, derivative in basis:
-            total += w[j] * (derivative @ self.theta[j])
+            total += weights[j] * (derivative @ self.theta[j])
         return total
 
 
@@ -405,13 +400,13 @@ class KernelField(NamedTuple):
         # Deviations from the mean centre: those from Z would cancel far away.
         return _sums_of_squares(P, P @ self.centers, self.centers, self.widths)
 
-    def divergence(self, Z: Floats, weights: Floats | None = None) -> Floats:
-        """Laplacian of the log-density, its terms weighted if asked, shape (m,)."""
-        precision, w = inverse_square(self.widths), _ones_unless(weights, Z)
+    def divergence(self, Z: Floats, weights: Floats) -> Floats:
+        """Laplacian of the log-density, its terms weighted, shape (m,)."""
+        precision = inverse_square(self.widths)
         P, _, _ = self._shares(Z)
         means = P @ self.centers
-        E = squared_distances(means, self.centers, precision * np.sqrt(w))
-        return np.asarray((P * E).sum(axis=1) - precision @ w)
+        E = squared_distances(means, self.centers, precision * np.sqrt(weights))
+        return np.asarray((P * E).sum(axis=1) - precision @ weights)
 
 
 # Model files name the types so.
