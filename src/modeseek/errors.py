@@ -46,13 +46,7 @@ def requiring(extra: str) -> Iterator[None]:
 
 
 def warn_user(text: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line of the user's own code from which the library was called.
-
-    Parameters
-    ----------
-    text : str
-    category : type of Warning
-    """
+    """Warn at the line of the user's own code from which the library was called."""
     frame, level = inspect.currentframe(), 1
     while frame is not None and _package_of(frame) in PASSED_OVER:
         frame, level = frame.f_back, level + 1

@@ -24,20 +24,10 @@ _unfinished: set[Path] = set()
 def replacing(path: str | os.PathLike[str], *, force: bool = True) -> Iterator[Path]:
     """Give a file to write that takes the place of ``path`` when all went well.
 
-    Parameters
-    ----------
-    path : path-like
-        Where the file shall stand in the end.
-    force : bool, default=True
-        Replace a file that is there. If not, it is refused, before anything is
-        written and again at the end.
-
-    Yields
-    ------
-    Path
-        A file of the same folder and ending that does not exist yet. When the block
-        raises, it is removed and whatever stood at ``path`` is as it was. Links are
-        followed, and a device or a pipe is written to, not replaced.
+    It is in the same folder, has the same ending and does not exist yet. When the block
+    raises, it is removed and whatever stood at ``path`` is as it was. Links are
+    followed, and a device or a pipe is written to, not replaced. Without ``force`` a
+    file that is there is refused, before anything is written and again at the end.
 
     Examples
     --------
@@ -95,13 +85,7 @@ def is_stream(path: Path) -> bool:
 
 @contextmanager
 def spooled(stream: BinaryIO) -> Iterator[Path]:
-    """Copy a stream to a temporary file, which can be read more than once.
-
-    Parameters
-    ----------
-    stream : binary file
-        Standard input or a pipe.
-    """
+    """Copy standard input or a pipe to a temporary file, to be read more than once."""
     with _temporary() as path:
         with path.open("wb") as copy:
             shutil.copyfileobj(stream, copy, 1 << 20)
@@ -112,10 +96,7 @@ def spooled(stream: BinaryIO) -> Iterator[Path]:
 def draining(stream: BinaryIO) -> Iterator[Path]:
     """Give a temporary file to write, which is copied to a stream in the end.
 
-    Parameters
-    ----------
-    stream : binary file
-        Standard output or a pipe. It gets nothing if the block raises.
+    The stream, standard output or a pipe, gets nothing if the block raises.
     """
     with _temporary() as path:
         yield path
@@ -128,12 +109,7 @@ def draining(stream: BinaryIO) -> Iterator[Path]:
 def output_file(path: Path | None, *, force: bool) -> Iterator[Path]:
     """Give a file to write that goes to its place when all went well.
 
-    Parameters
-    ----------
-    path : Path or None
-        Where the file shall stand in the end; None is standard output.
-    force : bool
-        Replace a file that is there.
+    No path is standard output; ``force`` replaces a file that is there.
     """
     where = (
         draining(sys.stdout.buffer) if path is None else replacing(path, force=force)

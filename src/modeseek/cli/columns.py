@@ -26,21 +26,10 @@ class ColumnChoice(NamedTuple):
 def choose_columns(
     table: Table, wanted: Sequence[str] = (), unwanted: Sequence[str] = ()
 ) -> ColumnChoice:
-    """Choose the columns to cluster by.
+    """Choose the columns to cluster by: those wanted, or else every column of numbers.
 
-    Parameters
-    ----------
-    table : Table
-    wanted : sequence of str
-        Exactly these; by default every column of numbers.
-    unwanted : sequence of str
-        But not these.
-
-    Raises
-    ------
-    TableError
-        If a column is not there or holds no numbers, or if a column of text looks
-        like one of numbers with errors.
+    Those unwanted are left out. A column that is not there or holds no numbers raises
+    :class:`TableError`, and so does text that looks like numbers with errors.
     """
     names = table.schema.names
     for column in (*wanted, *unwanted):
@@ -128,25 +117,10 @@ def _refuse_cell(
 def numbers(
     table: Table, batch: pa.RecordBatch, columns: Sequence[str], first_row: int = 0
 ) -> Floats:
-    """Columns of a batch as numbers.
+    """Columns of a batch as numbers (n, n_columns), NaN where a value is missing.
 
-    Parameters
-    ----------
-    table : Table
-    batch : pyarrow.RecordBatch
-    columns : sequence of str
-    first_row : int
-        Rows before the batch.
-
-    Returns
-    -------
-    ndarray of shape (n, len(columns))
-        NaN where a value is missing.
-
-    Raises
-    ------
-    TableError
-        At a cell that is not a finite number.
+    ``first_row`` rows of the table come before the batch: a cell that is not a finite
+    number raises a :class:`TableError` that says its row.
     """
     X = np.empty((batch.num_rows, len(columns)))
     for j, column in enumerate(columns):

@@ -364,17 +364,9 @@ def _naming_file(file: str) -> Iterator[None]:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; whatever goes wrong is one line on standard error.
+    """Run a command and return its exit code; a fault is one line on standard error.
 
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        By default those of the process.
-
-    Returns
-    -------
-    int
-        Exit code.
+    The arguments are by default those of the process.
     """
     try:
         with warnings.catch_warnings():

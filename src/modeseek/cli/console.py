@@ -32,17 +32,8 @@ SHOWN_SEGMENTS = 12
 def progress(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
     """Show a bar of rows on standard error after two seconds, if that is a terminal.
 
-    Parameters
-    ----------
-    what : str
-        What is being done.
-    total : int, optional
-        Rows to do, if that is known.
-
-    Yields
-    ------
-    callable
-        To be told the number of rows done since the last time.
+    It is labelled ``what`` and counts to ``total`` rows, if that is known. The function
+    that comes back is to be told the number of rows done since the last time.
     """
     how = "{task.completed:,.0f} rows" if total is None else "{task.percentage:.0f} %"
     with _bar(how) as bar:
@@ -54,10 +45,8 @@ def progress(what: str, total: int | None = None) -> Iterator[Callable[[int], No
 def stages() -> Iterator[Callable[[str, float], None]]:
     """Show a bar for each stage of some work, as :func:`progress` does.
 
-    Yields
-    ------
-    callable
-        To be told the name of a stage and the share of it that is done.
+    The function that comes back is to be told the name of a stage and the share of it
+    that is done.
     """
     with _bar("{task.percentage:.0f} %") as bar:
         task = bar.add_task("", total=1.0)
@@ -116,16 +105,9 @@ def cluster_table(
 ) -> Table:
     """Clusters with their size, share, prominence and mode.
 
-    Parameters
-    ----------
-    model : ModeClustering
-        Fitted.
-    sizes : ndarray of shape (n_clusters,)
-        Number of rows of each cluster.
-    columns : sequence of str
-        Names of the features.
-    centers : ndarray of shape (n_clusters, n_features)
-        Highest mode of each cluster, as it is shown: in the units of the table.
+    ``sizes`` (n_clusters,) are the rows of each cluster, ``centers`` (n_clusters,
+    n_features) its highest mode in the units of the table, ``columns`` the names of the
+    features.
     """
     table = _new_table("cluster", "rows", "share", "prominence")
     shown = list(columns[:SHOWN_FEATURES])
@@ -147,12 +129,8 @@ def cluster_table(
 def segment_table(segments: Integers, colors: Floats) -> Table:
     """The largest segments with their size, share and mean colour.
 
-    Parameters
-    ----------
-    segments : ndarray of shape (h, w)
-        Number of the segment of each pixel, 0 for the largest.
-    colors : ndarray of shape (n_segments, n_channels)
-        Mean colour of each segment.
+    ``segments`` (h, w) holds the segment of each pixel, 0 for the largest; ``colors``
+    (n_segments, n_channels) are the mean colours.
     """
     table = _new_table("segment", "pixels", "share", "mean colour")
     sizes = np.bincount(segments.ravel())
@@ -183,14 +161,8 @@ def _prominences(model: ModeClustering) -> list[str]:
 def merge_tree(model: ModeClustering, columns: Sequence[str], modes: Floats) -> Tree:
     """The merge tree: every mode below the one that it merges into.
 
-    Parameters
-    ----------
-    model : ModeClustering
-        Fitted.
-    columns : sequence of str
-        Names of the features.
-    modes : ndarray of shape (n_modes, n_features)
-        Modes, as they are shown: in the units of the table.
+    ``modes`` (n_modes, n_features) are in the units of the table, ``columns`` the names
+    of the features.
     """
     tree = model.merge_tree_
     rows = np.bincount(model.row_modes_, minlength=len(modes))

@@ -54,13 +54,7 @@ class Cytometry(NamedTuple):
 
 
 def read_fcs(path: Path) -> Cytometry:
-    """Read a cytometry file.
-
-    Raises
-    ------
-    ValueError
-        If the file is broken; flowio itself raises almost anything there.
-    """
+    """Read a cytometry file; a broken one raises ValueError, whatever flowio raises."""
     import flowio
 
     try:
@@ -97,11 +91,8 @@ def read_fcs(path: Path) -> Cytometry:
 def spill_matrix(data: Cytometry) -> tuple[list[int], Floats] | None:
     """Channels and matrix of the compensation that the file asks for.
 
-    Returns
-    -------
-    (channels, matrix) or None
-        Row i of the matrix is how the dye of channel i shows in every channel; None
-        where the file has none, or the identity.
+    Row i of the matrix is how the dye of channel i shows in every channel. None where
+    the file has no matrix, or the identity.
     """
     for keyword in SPILL_KEYWORDS:
         if data.text.get(keyword, "").strip():
@@ -141,15 +132,10 @@ def write_fcs(
     names: Sequence[str],
     text: dict[str, str],
 ) -> None:
-    """Write events in single precision, with the keywords of their source.
+    """Write events (n, d) in single precision, with the keywords of their source.
 
-    Parameters
-    ----------
-    path : Path
-    events : ndarray of shape (n, d)
-    detectors, names : sequences of d words
-    text : dict
-        Keywords; those that describe the layout are made anew.
+    Each channel has a detector and a name. Keywords that describe the layout are made
+    anew.
     """
     import flowio
 

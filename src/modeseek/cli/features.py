@@ -36,19 +36,10 @@ Advance = Callable[[int], None]
 
 
 class Recipe(NamedTuple):
-    """How features are made from columns.
+    """How features are made from columns."""
 
-    Attributes
-    ----------
-    columns : tuple of str
-        Names of the columns, one for each feature.
-    cofactors : tuple of float
-        Feature j is ``arcsinh(x / cofactor)`` of column j, or the column itself where
-        the cofactor is 0.
-    """
-
-    columns: tuple[str, ...]
-    cofactors: tuple[float, ...]
+    columns: tuple[str, ...]  # names, one for each feature
+    cofactors: tuple[float, ...]  # arcsinh(x / cofactor) is taken; 0 takes x itself
 
     def features(self, table: Table, batch: pa.RecordBatch, first_row: int) -> Floats:
         """Features of a batch; NaN where a value is missing."""
@@ -75,25 +66,13 @@ class Recipe(NamedTuple):
 
 
 class TableRows(NamedTuple):
-    """The rows of a table that a model is fitted to.
-
-    Attributes
-    ----------
-    table : Table
-    recipe : Recipe
-        What is made of its columns.
-    n_rows, n_missing : int
-        Rows of the table, and those of them with a missing value, which are left out.
-    drawn : ndarray or None
-        Numbers of the rows that are taken, among those without a missing value; None
-        for all of them.
-    """
+    """The rows of a table that a model is fitted to."""
 
     table: Table
-    recipe: Recipe
+    recipe: Recipe  # what is made of its columns
     n_rows: int
-    n_missing: int
-    drawn: Integers | None = None
+    n_missing: int  # rows with a missing value, which are left out
+    drawn: Integers | None = None  # numbers among the complete rows; None for all
 
     @property
     def n_complete(self) -> int:
@@ -183,26 +162,11 @@ def label_rows(
     known: Integers | None = None,
     advance: Advance = lambda rows: None,
 ) -> Iterator[tuple[pa.RecordBatch, Integers]]:
-    """Yield the rows of a table with their labels, batch by batch.
+    """Yield the rows of a table as they were read, with their labels, batch by batch.
 
-    Parameters
-    ----------
-    table : Table
-    recipe : Recipe
-    model : ModeClustering
-        Fitted.
-    known : ndarray, optional
-        Labels of the rows that miss no value, in order, where the model was fitted on
-        all of them.
-    advance : callable
-        Told the number of rows done, batch by batch.
-
-    Yields
-    ------
-    batch : pyarrow.RecordBatch
-        The rows as they were read.
-    labels : ndarray
-        -1 where a value is missing.
+    Labels are -1 where a value is missing. ``known`` are the labels of the rows that
+    miss none, in order, where the model was fitted on all of them; ``advance`` is told
+    the number of rows done.
     """
     model = without_names(model)  # columns were found by name already
     taken = 0

@@ -367,15 +367,8 @@ GROUPS = (ReadOptions, FitOptions, WriteOptions, ImageOptions)
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """Let a command take groups of options: typer sees the options one by one.
 
-    Parameters
-    ----------
-    command : callable
-        Parameters whose type is a group get an instance of it, checked.
-
-    Returns
-    -------
-    callable
-        Its signature has the options of each group in place of the group.
+    Parameters whose type is a group get an instance of it, checked; the signature has
+    the options of each group in its place.
     """
     hints = get_type_hints(command, include_extras=True)
     groups = {name: kind for name, kind in hints.items() if kind in GROUPS}

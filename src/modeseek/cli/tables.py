@@ -62,34 +62,16 @@ class Dialect(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table that can be read again and again.
+    """A table that can be read again and again."""
 
-    Attributes
-    ----------
-    name : str
-        What messages call it.
-    kind : str
-        Format: csv, parquet, feather, npy or fcs.
-    schema : pyarrow.Schema
-    n_rows : int or None
-        Where the file says it.
-    batches : callable
-        Gives the rows as record batches, from the start.
-    dialect : Dialect
-        Of a CSV file.
-    cytometry : Cytometry or None
-        Of an FCS file.
-    prepare : callable
-        Makes of a batch as it is read the one that numbers are taken from.
-    """
-
-    name: str
-    kind: str
+    name: str  # what messages call it
+    kind: str  # format: csv, parquet, feather, npy or fcs
     schema: pa.Schema
-    n_rows: int | None
-    batches: Callable[[], Iterator[pa.RecordBatch]]
-    dialect: Dialect = Dialect()
-    cytometry: Cytometry | None = None
+    n_rows: int | None  # where the file says it
+    batches: Callable[[], Iterator[pa.RecordBatch]]  # gives the rows, from the start
+    dialect: Dialect = Dialect()  # of a CSV file
+    cytometry: Cytometry | None = None  # of an FCS file
+    #: Makes of a batch as it is read the one that numbers are taken from.
     prepare: Callable[[pa.RecordBatch], pa.RecordBatch] = lambda batch: batch
 
 
@@ -119,18 +101,11 @@ def open_table(
     delimiter: str | None = None,
     header: bool | None = None,
 ) -> Table:
-    """Open a table.
+    """Open a table; ``name`` is what messages call it, by default the path.
 
-    Parameters
-    ----------
-    path : Path
-    name : str, optional
-        What messages call it, by default the path.
-    kind : str, optional
-        Format, by default seen from the ending or else from the first bytes.
-    delimiter, header : optional
-        Of a CSV file; by default seen from its first line, which is no header when
-        all its cells are numbers.
+    The format ``kind`` is by default seen from the ending or else from the first bytes;
+    delimiter and header of a CSV file from its first line, which is no header when all
+    its cells are numbers.
     """
     name = str(path) if name is None else name
     with _reading(name):

@@ -49,23 +49,11 @@ def typed(source: Table, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordB
 
 @contextmanager
 def writing(path: Path, kind: str, source: Table, schema: pa.Schema) -> Iterator[Write]:
-    """Write a table to a file, batch by batch.
+    """Write a table to a file, batch by batch; gives what takes the next batch.
 
-    Parameters
-    ----------
-    path : Path
-    kind : str
-        Format, a key of ``WRITERS``.
-    source : Table
-        Where the rows come from: a CSV file is written in its dialect, an FCS file
-        with its keywords.
-    schema : pyarrow.Schema
-        Of the batches to come.
-
-    Yields
-    ------
-    callable
-        Takes the next batch.
+    ``kind`` is the format, a key of ``WRITERS``; ``schema`` that of the batches to
+    come. A CSV file is written in the dialect of its ``source``, an FCS file with its
+    keywords.
     """
     try:
         with WRITERS[kind](path, source, schema) as write:
@@ -91,15 +79,6 @@ def _write_csv(path: Path, source: Table, schema: pa.Schema) -> Iterator[Write]:
 
 def csv_lines(batch: pa.RecordBatch, delimiter: str = ",") -> bytes:
     r"""Rows as lines of CSV, quoted only where it is needed.
-
-    Parameters
-    ----------
-    batch : pyarrow.RecordBatch
-    delimiter : str
-
-    Returns
-    -------
-    bytes
 
     Examples
     --------

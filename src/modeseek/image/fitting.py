@@ -36,20 +36,9 @@ def fit_model(
 ) -> ImageModel:
     """Estimate the density of an image's pixels, let them climb, and keep the trees.
 
-    Parameters
-    ----------
-    checked : CheckedImage
-    side : int
-        Of the blocks of pixels whose means climb; 1 lets every pixel climb.
-    rng : numpy.random.Generator
-        Draws centres and folds, and spreads ties.
-    n_jobs : int or None
-    show_progress : callable
-        Called with the name of the stage and the share of it that is done.
-
-    Returns
-    -------
-    ImageModel
+    Means of blocks of ``side`` pixels a side climb; 1 lets every pixel climb. The
+    generator draws centres and folds and spreads ties; ``show_progress`` is called with
+    the name of a stage and the share of it that is done.
     """
     color_space, n_channels = checked.color_space, checked.values.shape[-1]
     means = reduce_blocks(checked.values, side)

@@ -23,23 +23,12 @@ BORDER = (255, 220, 0)
 
 
 class StoredImage(NamedTuple):
-    """An image and what its file said besides.
+    """An image and what its file said besides."""
 
-    Attributes
-    ----------
-    pixels : ndarray of shape (h, w) or (h, w, 3)
-    alpha : ndarray of shape (h, w) or None
-        Opacity, which takes no part in the work.
-    profile : bytes or None
-        Colour profile.
-    n_frames : int
-        Images in the file, of which this is the first.
-    """
-
-    pixels: NDArray[Any]
-    alpha: NDArray[np.uint8] | None = None
-    profile: bytes | None = None
-    n_frames: int = 1
+    pixels: NDArray[Any]  # (h, w) or (h, w, 3)
+    alpha: NDArray[np.uint8] | None = None  # (h, w) opacity; takes no part in the work
+    profile: bytes | None = None  # of its colours
+    n_frames: int = 1  # images in the file, of which this is the first
 
     @property
     def channel_axis(self) -> int | None:
@@ -48,22 +37,9 @@ class StoredImage(NamedTuple):
 
 
 def read_image(path: Path, name: str) -> StoredImage:
-    """Read an image, the right way up.
+    """Read an image, the right way up; ``name`` is what messages call it.
 
-    Parameters
-    ----------
-    path : Path
-    name : str
-        What messages call it.
-
-    Returns
-    -------
-    StoredImage
-
-    Raises
-    ------
-    DataError
-        If the file is broken or no image.
+    A file that is broken or no image raises :class:`DataError`.
     """
     from PIL import Image, ImageOps
 
@@ -101,14 +77,8 @@ def _take(image: Any, profile: bytes | None, n_frames: int) -> StoredImage:
 def write_image(path: Path, name: str, source: StoredImage, pixels: Any) -> None:
     """Write pixels as an image, with the opacity and profile of their source.
 
-    Parameters
-    ----------
-    path : Path
-        Its ending says the format; without one it is PNG.
-    name : str
-        What messages call it.
-    source : StoredImage
-    pixels : ndarray of shape (h, w) or (h, w, 3)
+    The ending of the path says the format; without one it is PNG. Pixels are (h, w) or
+    (h, w, 3); ``name`` is what messages call the file.
     """
     from PIL import Image
 
@@ -137,14 +107,8 @@ def write_segments(
 ) -> None:
     """Write segments, drawn in one of three ways, or as an array if that is the ending.
 
-    Parameters
-    ----------
-    path : Path
-    name : str
-        What messages call it.
-    source : StoredImage
-    segments : ndarray of shape (h, w)
-    draw : {"means", "borders", "labels"}
+    Segments number the pixels (h, w) of ``source``. They are drawn as "means" (each in
+    its mean colour), "borders" (over the image) or "labels" (numbers as grey values).
     """
     if path.suffix.lower() == ".npy":
         with path.open("wb") as handle:
@@ -163,34 +127,14 @@ def write_segments(
 
 
 def mean_colors(source: StoredImage, segments: Integers) -> Floats:
-    """Mean colour of every segment.
-
-    Parameters
-    ----------
-    source : StoredImage
-    segments : ndarray of shape (h, w)
-
-    Returns
-    -------
-    ndarray of shape (n_segments, n_channels)
-    """
+    """Mean colour of every segment, (n_segments, n_channels), of segments (h, w)."""
     flat = segments.ravel()
     values = source.pixels.reshape(len(flat), -1)
     return group_means(values, flat)
 
 
 def draw_borders(pixels: NDArray[Any], segments: Integers) -> NDArray[np.uint8]:
-    """The image with the borders between segments drawn over it.
-
-    Parameters
-    ----------
-    pixels : ndarray of shape (h, w) or (h, w, 3)
-    segments : ndarray of shape (h, w)
-
-    Returns
-    -------
-    ndarray of uint8, shape (h, w, 3)
-    """
+    """The image as (h, w, 3), borders between segments (h, w) drawn over it."""
     drawn = _as_bytes(pixels)
     if drawn.ndim == 2:
         drawn = np.repeat(drawn[:, :, None], 3, axis=2)
@@ -211,18 +155,7 @@ def _as_bytes(pixels: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def number_pixels(name: str, segments: Integers) -> NDArray[np.uint16]:
-    """Segments as grey values of sixteen bits: the number of each.
-
-    Parameters
-    ----------
-    name : str
-        What messages call the file.
-    segments : ndarray of shape (h, w)
-
-    Returns
-    -------
-    ndarray of uint16
-    """
+    """Segments (h, w) as grey values of sixteen bits: the number of each."""
     if segments.max() > np.iinfo(np.uint16).max:
         raise DataError(f"{name}: more segments than an image can number; write NPY.")
     return segments.astype(np.uint16)

@@ -71,15 +71,7 @@ def check_image(
 ) -> CheckedImage:
     """Validate an image and bring its channels to the last axis.
 
-    Parameters
-    ----------
-    image : array-like
-    channel_axis : int or None
-    convert2lab : bool or None
-
-    Returns
-    -------
-    CheckedImage
+    Arguments are those of :func:`modeseek.image.fit`, as users give them.
     """
     if isinstance(image, str | bytes | PathLike):
         raise TypeError(

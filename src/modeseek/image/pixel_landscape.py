@@ -78,15 +78,8 @@ class ClimbedPixels(NamedTuple):
 def pixel_frame(colors: Floats, place: Floats) -> Frame:
     """Frame of zero means with one unit for colour and one for position.
 
-    Parameters
-    ----------
-    colors : ndarray of shape (n, channels)
-    place : ndarray of shape (n, dimensions)
-
-    Returns
-    -------
-    Frame
-        The units are standard deviations, pooled over channels and over dimensions.
+    The units are standard deviations, pooled over the channels of ``colors`` (n,
+    channels) and over the dimensions of ``place`` (n, dimensions).
     """
     units = [
         np.full(part.shape[1], np.sqrt(part.var(axis=0).mean()))
@@ -104,18 +97,8 @@ def climb_pixels(
 ) -> ClimbedPixels:
     """Estimate the density of pixels, let them climb, and merge modes.
 
-    Parameters
-    ----------
-    pixels : Pixels
-    rng : numpy.random.Generator
-        Draws centres, folds and the pixels among which saddles are sought.
-    n_jobs : int or None
-    show_progress : callable
-        Called with the name of the stage and the share of it that is done.
-
-    Returns
-    -------
-    ClimbedPixels
+    The generator draws centres, folds and the pixels among which saddles are sought;
+    ``show_progress`` is called as in :func:`modeseek.image.fitting.fit_model`.
     """
     frame, Z = pixels.frame, pixels.Z
     field, scores = _fit_field(pixels, rng, n_jobs, show_progress)
@@ -193,21 +176,9 @@ def choose_widths(
 ) -> Scores:
     """Walk over pairs of widths until no neighbouring pair has a smaller loss.
 
-    Parameters
-    ----------
-    problem : Problem
-    rows : ndarray of int
-        Rows that train and validate; no centre among them, see
-        :mod:`modeseek.rows.ranking`.
-    n_channels : int
-    show_progress : callable
-        Called with the name of the stage and the share of it that is done.
-
-    Returns
-    -------
-    Scores
-        Of the pairs tried. Those that leave a typical centre hardly any neighbours
-        are never stepped on.
+    The ``rows`` (numbers of pixels) train and validate; no centre is among them, see
+    :mod:`modeseek.rows.ranking`. The scores are those of the pairs tried; pairs that
+    leave a typical centre hardly any neighbours are never stepped on.
     """
     folded = problem.subset(rows)._replace(
         fold=np.arange(len(rows)) % N_FOLDS,

@@ -44,16 +44,9 @@ def block_size(space: tuple[int, ...], most: int | None) -> int:
 
 
 def reduce_blocks(image: NDArray[np.generic], side: int) -> Floats:
-    """Means of the blocks of an image (*space, channels); edge blocks may be smaller.
+    """Means (*blocks, channels) of an image's blocks of ``side`` pixels a side.
 
-    Parameters
-    ----------
-    image : ndarray of shape (*space, channels)
-    side : int
-
-    Returns
-    -------
-    ndarray of shape (*blocks, channels)
+    Blocks at the far edges may be smaller.
     """
     if side == 1:
         return np.asarray(image, dtype=np.float64)
@@ -71,14 +64,6 @@ def find_rounding_step(image: NDArray[np.generic]) -> float:
 
     An image of a few flat colours is drawn, not rounded: its steps are its contrast,
     and a 255th of its range is taken instead.
-
-    Parameters
-    ----------
-    image : ndarray of shape (*space, channels)
-
-    Returns
-    -------
-    float
     """
     pixels = image.reshape(-1, image.shape[-1])
     values = pixels[:: max(1, image.size // VALUES_READ)]
@@ -107,20 +92,10 @@ def spread_ties(
 
 
 def positions(rows: slice, space: tuple[int, ...], side: float) -> Floats:
-    """Middles of the pixels of a strip of a grid.
+    """Middles (n, dimensions) of the pixels in a strip of a grid.
 
-    Parameters
-    ----------
-    rows : slice
-        Of the first axis.
-    space : tuple of int
-        Shape of the grid.
-    side : float
-        Side of its pixels.
-
-    Returns
-    -------
-    ndarray of shape (n, dimensions)
+    The strip is a slice of the first axis of a grid of shape ``space`` whose pixels
+    have sides of length ``side``.
     """
     axes = [np.arange(rows.start, rows.stop), *(np.arange(n) for n in space[1:])]
     grid = np.meshgrid(*(side * (axis + 0.5) for axis in axes), indexing="ij")
@@ -128,21 +103,11 @@ def positions(rows: slice, space: tuple[int, ...], side: float) -> Floats:
 
 
 def draw_grid_centers(space: tuple[int, ...], rng: np.random.Generator) -> Integers:
-    """Draw a pixel from every cell of a coarse grid.
+    """Draw a pixel from every cell of a coarse grid; returns their flat numbers.
 
     There are as many cells as the square root of the number of pixels, times
     ``CENTER_DENSITY``, and no more than half the pixels unless these are very few;
     cells are about square.
-
-    Parameters
-    ----------
-    space : tuple of int
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray of shape (n_centers,)
-        Flat numbers of pixels.
     """
     n = int(np.prod(space))
     wanted = max(min(n, FEWEST_CENTERS), min(CENTER_DENSITY * np.sqrt(n), n / 2))
@@ -170,25 +135,12 @@ def find_nearest_blocks(
     side: int,
     n_jobs: int | None,
 ) -> Iterator[NDArray[np.int32]]:
-    """Yield, strip by strip, the block that is most like each pixel.
+    """Yield, strip by strip, the flat number of the block most like each pixel.
 
-    Candidates are the pixel's own block and those around it.
-
-    Parameters
-    ----------
-    features_of : callable
-        Takes a strip; gives the features of its pixels, in widths, (*strip, d).
-    blocks : ndarray of shape (*grid, d)
-        Features of the blocks, in widths.
-    space : tuple of int
-        Shape of the whole image.
-    side : int
-    n_jobs : int or None
-
-    Yields
-    ------
-    ndarray of int
-        Flat numbers of blocks, in the shape of the strip.
+    Candidates are the pixel's own block and those around it. ``features_of`` takes a
+    strip of the image, whose shape is ``space``, and gives the features (*strip, d) of
+    its pixels; those of the blocks, of ``side`` pixels a side, are (*grid, d). Both are
+    in widths.
     """
     grid = blocks.shape[:-1]
     number = np.arange(np.prod(grid), dtype=np.int32).reshape(grid)

@@ -41,19 +41,10 @@ class Borders(NamedTuple):
 def find_borders(
     pieces: Labels, jump: Callable[[Integers, Integers], Floats] | None = None
 ) -> Borders:
-    """Borders between the pieces of a label image.
+    """Borders between the pieces of a label image, which are numbered from 0.
 
-    Parameters
-    ----------
-    pieces : ndarray of int
-        Numbered from 0.
-    jump : callable, optional
-        Takes the flat numbers of neighbouring pixels of different pieces; gives the
-        jump between each two. None is a jump of 0.
-
-    Returns
-    -------
-    Borders
+    ``jump`` takes the flat numbers of neighbouring pixels of different pieces and gives
+    the jump between each two; without it all jumps are 0.
     """
     flat = pieces.ravel()
     n = int(flat.max()) + 1
@@ -108,22 +99,9 @@ class _RegionGraph:
 def join_small(size: Floats, color: Floats, borders: Borders, least: float) -> Integers:
     """Join regions that are too small to the neighbour they differ from least.
 
-    The smallest goes first; what it joins takes the mean colour of both.
-
-    Parameters
-    ----------
-    size : ndarray of shape (n,)
-        Pixels of each region.
-    color : ndarray of shape (n, channels)
-        Mean colour of each region.
-    borders : Borders
-    least : float
-        Fewest pixels of a region that stays.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        The region that each one ends in.
+    Regions have ``size`` (n,) pixels and mean colours (n, channels). The smallest of
+    those below ``least`` pixels goes first; what it joins takes the mean colour of
+    both. The result (n,) is the region that each one ends in.
     """
     graph = _RegionGraph(size, borders)
     sums = color * size[:, None]
@@ -145,38 +123,20 @@ def join_small(size: Floats, color: Floats, borders: Borders, least: float) -> I
 
 
 class RegionTree(NamedTuple):
-    """How regions join along borders of rising contrast.
+    """How regions join along borders of rising contrast."""
 
-    Attributes
-    ----------
-    n_regions : int
-        Regions before any is joined.
-    child, parent : ndarray of shape (n_regions - 1,)
-        Join i lets ``parent[i]`` absorb ``child[i]``.
-    contrast : ndarray of shape (n_regions - 1,)
-        Of the borders that fall, never falling.
-    """
-
-    n_regions: int
-    child: Integers
+    n_regions: int  # before any is joined
+    child: Integers  # (n_regions - 1,) join i lets parent[i] absorb child[i]
     parent: Integers
-    contrast: Floats
+    contrast: Floats  # (n_regions - 1,) of the borders that fall, in rising order
 
     def cut(
         self, contrast: float | None = None, n_segments: int | None = None
     ) -> Integers:
-        """Region that each one belongs to at a level.
+        """Region (n_regions,) that each one belongs to at a level.
 
-        Parameters
-        ----------
-        contrast : float, optional
-            Drop every border of a smaller contrast.
-        n_segments : int, optional
-            Drop borders of least contrast until so many regions are left.
-
-        Returns
-        -------
-        ndarray of shape (n_regions,)
+        Borders of a smaller contrast than ``contrast`` are dropped or, if
+        ``n_segments`` is given, those of least contrast until so many regions are left.
         """
         if n_segments is None:
             n_joins = int(
@@ -190,18 +150,7 @@ class RegionTree(NamedTuple):
 
 
 def build_region_tree(size: Floats, borders: Borders) -> RegionTree:
-    """Join regions along the border of least contrast until one is left.
-
-    Parameters
-    ----------
-    size : ndarray of shape (n,)
-        Pixels of each region.
-    borders : Borders
-
-    Returns
-    -------
-    RegionTree
-    """
+    """Join regions of ``size`` (n,) pixels along borders of rising contrast to one."""
     n_pixels = float(size.sum())
     graph = _RegionGraph(size, borders)
     version = np.zeros(len(size), dtype=np.intp)

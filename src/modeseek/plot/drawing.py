@@ -83,11 +83,7 @@ class Components(NamedTuple):
 def principal_axes(X: Floats, n_components: int) -> Components | None:
     """Principal components of the standardised rows; None if all rows are equal.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-    n_components : int
-        At most: there are no more than rows or features.
+    There are ``n_components``, but no more than rows or features.
     """
     mean, deviation = X.mean(axis=0), X.std(axis=0)
     deviation[X.min(axis=0) == X.max(axis=0)] = 0.0  # but for rounding
@@ -99,21 +95,10 @@ def principal_axes(X: Floats, n_components: int) -> Components | None:
 
 
 def telling_features(means: Floats, size: Floats, most: int) -> Integers:
-    """Features whose means differ most between clusters.
+    """Features, by their column, whose means differ most between clusters.
 
-    Parameters
-    ----------
-    means : ndarray of shape (n_clusters, d)
-        Means of the standardised features in each cluster.
-    size : ndarray of shape (n_clusters,)
-        Number of rows of each cluster.
-    most : int
-        Features to choose at most.
-
-    Returns
-    -------
-    ndarray of shape (at most ``most``,)
-        Features, by their column, in order.
+    ``means`` (n_clusters, d) are those of the standardised features, ``size``
+    (n_clusters,) the rows of each cluster. No more than ``most`` come back, in order.
     """
     between = size @ means**2
     return np.sort(np.argsort(-between, kind="stable")[:most])
@@ -124,21 +109,9 @@ def sample_each_group(
 ) -> Integers:
     """Choose n rows at random, some of every group; all if there are no more than n.
 
-    Parameters
-    ----------
-    group : ndarray of shape (n_rows,)
-        Group of each row, from 0; a group may be empty.
-    n : int
-        Rows to choose.
-    rng : Generator
-        Source of chance.
-    least : int
-        Rows of each group that are chosen, if it has so many and ``n`` allows it.
-
-    Returns
-    -------
-    ndarray of shape (at most n,)
-        Numbers of rows, in order.
+    ``group`` (n_rows,) numbers the group of each row from 0; a group may be empty. Of
+    each, ``least`` rows are chosen if it has so many and n allows it. Their numbers
+    come back in order.
     """
     if len(group) <= n:
         return np.arange(len(group))
@@ -155,17 +128,9 @@ def sample_each_group(
 def at_even_pace(paths: Floats, n_frames: int) -> Floats:
     """Points along paths such that every row moves as far in each frame.
 
-    Parameters
-    ----------
-    paths : ndarray of shape (n_steps + 1, m, d)
-        Where m rows are after every step, in coordinates in which lengths make sense.
-    n_frames : int
-        Frames of the animation.
-
-    Returns
-    -------
-    ndarray of shape (n_frames, m, d)
-        The first and the last are those of the paths.
+    ``paths`` (n_steps + 1, m, d) say where m rows are after every step, in coordinates
+    in which lengths make sense. The result is (n_frames, m, d); its first and last
+    frame are those of the paths.
     """
     lengths = np.linalg.norm(np.diff(paths, axis=0), axis=2)
     gone = np.concatenate([np.zeros((1, paths.shape[1])), np.cumsum(lengths, axis=0)])

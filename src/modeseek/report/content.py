@@ -36,19 +36,9 @@ def collect(
 ) -> dict[str, Any]:
     """Everything the page draws, ready for JSON; arrays are packed.
 
-    Parameters
-    ----------
-    model : ModeClustering
-    rows : ndarray of shape (n, d)
-    modes : ndarray of shape (n,)
-        Mode that each row reaches.
-    names : list of str
-        Of the features.
-    max_rows : int
-        Rows drawn.
-    rng : Generator
-    settings : mapping, optional
-        Further lines of the table of settings.
+    ``modes`` (n,) are those that the rows (n, d) reach, ``names`` those of the
+    features. At most ``max_rows`` rows are drawn, chosen by ``rng``; ``settings`` are
+    further lines of the table of settings.
     """
     profile = Profile(model, rows, modes)
     kept = profile.choose_features(model.mode_labels_)

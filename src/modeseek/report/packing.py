@@ -12,16 +12,8 @@ from numpy.typing import ArrayLike
 def pack(values: ArrayLike, kind: str) -> dict[str, str]:
     """An array as its little-endian bytes in base64, with its type.
 
-    Parameters
-    ----------
-    values : array-like
-    kind : str
-        Type of the numbers, as NumPy calls it without the order of bytes: "f8".
-
-    Returns
-    -------
-    dict
-        Entries ``type`` and ``bytes``.
+    ``kind`` is the type of the numbers as NumPy calls it without the order of bytes,
+    such as "f8". The entries that come back are ``type`` and ``bytes``.
     """
     array = np.ascontiguousarray(values, dtype=f"<{kind}")
     return {"type": kind, "bytes": base64.b64encode(array.tobytes()).decode("ascii")}
