@@ -36,7 +36,7 @@ demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
 
 test: lint
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto
 
 soak: $(VENV)/.test
 	$(BIN)/python -m pytest -q -m soak tests

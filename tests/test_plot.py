@@ -14,6 +14,7 @@ from matplotlib.colors import to_hex
 from sklearn.exceptions import NotFittedError
 
 from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
+from modeseek.cluster.features import gradient_in_features
 from modeseek.datasets import three_gaussians
 from modeseek.plot import (
     AscentDisplay,
@@ -101,9 +102,10 @@ def test_field_is_the_gradient_on_the_plane(model, rows):
     )
     point = at.copy()
     point[2], point[0] = display.x[3], display.y[1]
-    g = model.estimator_.gradient([point])[0]
+    fitted = gradient_in_features(model)
+    g = fitted.gradient(np.array([point]))[0]
     np.testing.assert_allclose(display.gradient[1, 3], g[[2, 0]])
-    height = model.estimator_.log_density([point])[0]
+    height = fitted.log_density(np.array([point]))[0]
     np.testing.assert_allclose(display.log_density[1, 3], height)
     np.testing.assert_array_equal(display.modes, model.modes_[:, [2, 0]])
     np.testing.assert_array_equal(

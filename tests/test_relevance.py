@@ -50,8 +50,16 @@ def test_constant_features_have_none():
 
 
 def test_clustering_shows_those_of_its_estimator(toy):
-    model = ModeClustering().fit(toy)
+    model = ModeClustering(LogDensityGradient(bandwidth="auto")).fit(toy)
     assert (model.feature_relevance_ == model.estimator_.feature_relevance_).all()
     # Fitted again with one that does not measure it, it has none left over.
     model.set_params(estimator=KernelDensityGradient()).fit(toy[:50, :2])
     assert not hasattr(model, "feature_relevance_")
+
+
+def test_relevance_in_fewer_coordinates_is_that_of_the_features(toy):
+    model = ModeClustering().fit(toy)
+    assert model.n_components_ == len(model.estimator_.feature_relevance_) == 2
+    relevance = model.feature_relevance_
+    assert relevance.sum() == pytest.approx(1.0)
+    assert relevance[2:].max() < 0.02 < relevance[:2].min()

@@ -18,6 +18,7 @@ from modeseek.gradient.uncertainty import standard_errors
 from modeseek.graph.landscape import GraphLandscape
 from modeseek.graph.row_graph import MOST_NODES, build_graph, steps_up
 from modeseek.rows.arrays import Floats, Integers
+from modeseek.rows.components import shrink_components
 from modeseek.rows.coordinates import Frame
 from modeseek.rows.ranking import Sample, draw_centers
 from modeseek.rows.rounding import Rounding, grain_of
@@ -48,6 +49,9 @@ def climb_graph(
 ) -> Climbed:
     """Build the graph of rows and let its nodes climb.
 
+    The graph is built twice, on the features as they are and on their shrunken
+    principal components, and the one with more evidence of clusters is taken.
+
     Parameters
     ----------
     frame : Frame
@@ -70,13 +74,46 @@ def climb_graph(
         drawn = draw_centers(ranking, MOST_NODES, rng)
     count = np.bincount(ranking.rank, weights=sample.weight).astype(np.float64)
     copies = count[ranking.rank[drawn]]
-    grain = grain_of(rounding.step / frame.unit)
-    graph, tree = build_graph(frame.enter(sample.X[drawn]), copies, grain, n_jobs)
+    rows = sample.X[drawn].astype(np.float64)
+    frames = [frame]
+    if np.ndim(frame.unit) and rows.shape[1] > 1:
+        frames.append(shrink_components(frame, rows))
+    tried = [graph_landscape(one, rows, copies, rounding, n_jobs) for one in frames]
+    best = max(tried, key=lambda landscape: landscape.evidence())
+    steps = 1 + steps_up(best.graph)
+    return Climbed(best, None, steps, 0, 0, steps)
+
+
+def graph_landscape(
+    frame: Frame,
+    rows: Floats,
+    copies: Floats,
+    rounding: Rounding,
+    n_jobs: int | None,
+) -> GraphLandscape:
+    """Graph of rows in a frame, with its tree.
+
+    Parameters
+    ----------
+    frame : Frame
+    rows : ndarray of shape (m, d)
+        Distinct rows, in the data's coordinates.
+    copies : ndarray of shape (m,)
+        Copies of each. Where features were rounded, rows may be equal by that alone,
+        and copies do not make them denser.
+    rounding : Rounding
+    n_jobs : int or None
+
+    Returns
+    -------
+    GraphLandscape
+    """
+    grain = grain_of(frame.steps(rounding.step))
+    counts = np.ones(len(rows)) if grain > 0 else copies
+    graph, tree = build_graph(frame.enter(rows), counts, grain, n_jobs)
     tree = tree._replace(saddles=frame.leave(tree.saddles))
     weights = np.bincount(graph.mode, weights=copies).astype(np.float64)
-    landscape = GraphLandscape(frame, graph, weights, tree)
-    steps = 1 + steps_up(graph)
-    return Climbed(landscape, None, steps, 0, 0, steps)
+    return GraphLandscape(frame, rows, graph, weights, tree)
 
 
 def climb_field(

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from modeseek.cluster.certified import certify_frame, climb_certified
 from modeseek.cluster.climbing import Climbed, climb_field, climb_graph
 from modeseek.cluster.landscape import Landscape
 from modeseek.errors import warn_user
@@ -17,8 +18,10 @@ from modeseek.gradient.base import GradientEstimator, frame_of
 from modeseek.gradient.least_squares import LogDensityGradient
 from modeseek.gradient.model import GAUSSIAN_SHARE
 from modeseek.gradient.settings import needs_all_rows
-from modeseek.gradient.state import fit_to_subsample, fit_unless_gaussian
+from modeseek.gradient.state import fit_coarsely, fit_to_subsample
+from modeseek.graph.landscape import GraphLandscape
 from modeseek.rows.arrays import Floats, Integers
+from modeseek.rows.coordinates import Frame
 from modeseek.rows.ranking import generator
 from modeseek.rows.source import Source
 from modeseek.rows.subsample import Overview, make_overview, smaller_overview
@@ -32,7 +35,7 @@ from modeseek.rows.validation import (
 
 ASCENTS = ("auto", "rows", "fixed_point", "gradient", "quasi_newton", "blurring")
 
-#: Rows that are enough to see that a Gaussian explains little of the gradient.
+#: Rows that are enough to see how much of the gradient a Gaussian explains.
 SCOUTS = 2048
 
 #: ascent="auto" follows the gradient where a Gaussian explains this share of it. Where
@@ -46,6 +49,14 @@ MOST_CHANCE = 0.25
 #: Share of rows that may fail to converge without a warning: their modes are found
 #: by polishing.
 TOLERATED = 0.01
+
+
+#: Reasons for a way up, in words.
+FOLLOWED = "Rows climb along the gradient of the estimator that was given."
+RIPPLES = (
+    "Rows climb from row to row: many modes of the estimated gradient are such as "
+    "chance makes."
+)
 
 
 class Settings(NamedTuple):
@@ -73,11 +84,14 @@ class Fitted(NamedTuple):
     overview: Overview
     ascent: str  # the one that was taken
     climbed: Climbed
+    frame: Frame  # of the coordinates that users see
+    reason: str  # why this way and these coordinates, in words
 
 
 def check_settings(
     estimator: object,
     ascent: str,
+    prominence: object,
     step_size: object,
     tol: float,
     max_iter: int,
@@ -94,6 +108,8 @@ def check_settings(
     Settings
     """
     check_choice("ascent", ascent, ASCENTS)
+    if not is_word(prominence, "auto"):
+        check_real("prominence", prominence, least=0.0)
     check_jobs(n_jobs)
     check_real("tol", tol, least=0.0)
     check_integer("max_iter", max_iter, least=1)
@@ -133,10 +149,13 @@ def fit_landscape(settings: Settings, source: Source) -> Fitted:
     -------
     Fitted
     """
+    if settings.estimator is None and settings.ascent in ("auto", "rows"):
+        return _fit_default(settings, source)
     with source.session():
         estimator, overview = _fit_estimator(settings, source)
     ascent = _choose_ascent(settings, estimator)
     settings.say(f"climbing from {overview.summary.n_rows} rows ({ascent})")
+    reason = "The ascent was given." if settings.ascent == ascent else FOLLOWED
     if ascent != "rows":
         climbed = climb_field(
             estimator,
@@ -147,16 +166,71 @@ def fit_landscape(settings: Settings, source: Source) -> Fitted:
             n_jobs=settings.n_jobs,
         )
         if not _is_doubtful(settings, estimator, climbed.landscape):
-            return Fitted(estimator, overview, ascent, climbed)
+            return _fitted(estimator, overview, ascent, climbed, reason)
         settings.say("the gradient has modes of chance: from row to row")
-    climbed = climb_graph(
+        reason = RIPPLES
+    climbed = _climb_graph(settings, estimator, overview)
+    return _fitted(estimator, overview, "rows", climbed, reason)
+
+
+def _fit_default(settings: Settings, source: Source) -> Fitted:
+    """Fit with nothing given: from row to row, or along a gradient that is certain.
+
+    The graph of rows sees clusters of any shape. Where much of the gradient is that of
+    a Gaussian, or the graph sees one cluster, they may stand too near each other among
+    too many features for it; then clusters count that held-out rows confirm, if they
+    are no fewer than those that the graph is certain of.
+    """
+    estimator = _make_estimator(settings)
+    assert isinstance(estimator, LogDensityGradient)
+    with source.session():
+        overview = make_overview(source, whole=False, n_jobs=settings.n_jobs)
+    few = overview
+    if len(overview.sample.ranking.first) > SCOUTS:
+        few = smaller_overview(overview, SCOUTS, settings.n_jobs)
+    fit_coarsely(estimator, few)
+    settings.say(f"climbing from {overview.summary.n_rows} rows")
+    climbed = _climb_graph(settings, estimator, overview)
+    graph = climbed.landscape
+    assert isinstance(graph, GraphLandscape)
+    on_graph = _fitted(estimator, overview, "rows", climbed, graph.describe())
+    n_clusters = 1 + int((~graph.default_merges()).sum())
+    mostly_gaussian = estimator.gaussian_share_ >= GAUSSIAN_SHARE
+    if settings.ascent == "rows" or not (mostly_gaussian or n_clusters == 1):
+        return on_graph
+    certified = certify_frame(frame_of(estimator), overview)
+    if certified is None or certified.n_parts < graph.count_certain():
+        return on_graph
+    ascent = Ascent("fixed_point", None, settings.tol, settings.max_iter)
+    inside, climbed = climb_certified(
+        certified, overview, ascent, settings.random_state, settings.n_jobs
+    )
+    frame, reason = certified.frame, certified.describe()
+    return Fitted(inside, overview, "fixed_point", climbed, frame, reason)
+
+
+def _fitted(
+    estimator: GradientEstimator,
+    overview: Overview,
+    ascent: str,
+    climbed: Climbed,
+    reason: str,
+) -> Fitted:
+    """What was found in the coordinates of the landscape itself."""
+    frame = climbed.landscape.frame
+    return Fitted(estimator, overview, ascent, climbed, frame, reason)
+
+
+def _climb_graph(
+    settings: Settings, estimator: GradientEstimator, overview: Overview
+) -> Climbed:
+    return climb_graph(
         frame_of(estimator),
         overview.sample,
         overview.rounding,
         generator(settings.random_state),
         settings.n_jobs,
     )
-    return Fitted(estimator, overview, "rows", climbed)
 
 
 def locate_rows(fitted: Fitted, source: Source, n_jobs: int | None) -> Integers:
@@ -212,8 +286,7 @@ def _fit_estimator(
     if isinstance(estimator, LogDensityGradient) and settings.ascent != "blurring":
         whole = needs_all_rows(estimator, source)
         overview = make_overview(source, whole=whole, n_jobs=jobs)
-        if not _fit_to_scouts(settings, estimator, overview):
-            fit_to_subsample(estimator, overview)
+        fit_to_subsample(estimator, overview)
         return estimator, overview
     X, weight = source.rows_in_memory(
         "Blurring moves all of them together, and KernelDensityGradient keeps "
@@ -234,21 +307,6 @@ def _make_estimator(settings: Settings) -> GradientEstimator:
         random_state=settings.random_state,
         n_jobs=settings.n_jobs,
         verbose=settings.verbose,
-    )
-
-
-def _fit_to_scouts(
-    settings: Settings, estimator: LogDensityGradient, overview: Overview
-) -> bool:
-    """Fit the gradient to some rows, if they show that none will follow it."""
-    if (
-        settings.estimator is not None
-        or settings.ascent not in ("auto", "rows")
-        or len(overview.sample.ranking.first) <= SCOUTS
-    ):
-        return False
-    return fit_unless_gaussian(
-        estimator, smaller_overview(overview, SCOUTS, settings.n_jobs)
     )
 
 

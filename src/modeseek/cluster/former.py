@@ -28,6 +28,9 @@ def adopt_format_1(model: ModeClustering) -> None:
     state["rounding_"] = state.pop("_rounding")
     state["_landscape"] = _landscape_of(model)
     state["_level"] = model.prominence
+    state["_frame"] = state["_landscape"].frame
+    state["n_components_"] = state["_frame"].n_coordinates
+    state["decision_"] = "Saved by an earlier version, which did not say why."
     for name in ("_graph", "_blurred", "_modes", "_reach"):
         state.pop(name, None)
 
@@ -36,7 +39,8 @@ def _landscape_of(model: ModeClustering) -> Landscape:
     state, estimator = model.__dict__, model.estimator_
     frame, tree, weights = frame_of(estimator), model.merge_tree_, model.mode_weights_
     if state["_graph"] is not None:
-        return GraphLandscape(frame, state["_graph"], weights, tree)
+        rows = frame.leave(state["_graph"].nodes)
+        return GraphLandscape(frame, rows, state["_graph"], weights, tree)
     step_size: float | Floats | None = None
     if not is_word(model.step_size, "auto"):
         step_size = float(model.step_size) / frame.unit**2

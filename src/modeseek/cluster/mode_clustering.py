@@ -11,30 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
-from modeseek.cluster.fitting import (
-    Fitted,
-    Settings,
-    check_settings,
-    fit_landscape,
-    locate_rows,
-)
+from modeseek.cluster.fitting import Fitted, check_settings, fit_landscape, locate_rows
 from modeseek.cluster.landscape import Landscape
 from modeseek.gradient.base import GradientEstimator
 from modeseek.gradient.least_squares import LogDensityGradient
-from modeseek.rows.arrays import Floats, Integers
-from modeseek.rows.containers import (
-    apply_rowwise,
-    check_in_memory,
-    look_up,
-    open_rows,
-)
+from modeseek.rows.arrays import Floats, Integers, Reals
+from modeseek.rows.containers import apply_rowwise, check_in_memory, look_up, open_rows
+from modeseek.rows.coordinates import Frame
 from modeseek.rows.rounding import warn_of_rounding
-from modeseek.rows.validation import (
-    check_integer,
-    check_real,
-    check_rows,
-    is_word,
-)
+from modeseek.rows.validation import check_integer, check_real, check_rows, is_word
 from modeseek.tree.merge_tree import Clusters, number_groups
 
 
@@ -91,6 +76,13 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         on Dask, like ``row_modes_`` and what methods say about rows there.
     ascent_ : str
         How rows climbed: ``ascent``, or what ``"auto"`` chose.
+    decision_ : str
+        Why rows climbed this way and in these coordinates, in words.
+    components_ : ndarray of shape (n_components, n_features)
+        Directions of the coordinates in which rows climb, see :meth:`transform`: all
+        features, principal components less noise, or the directions in which
+        held-out rows confirm clusters.
+    n_components_ : int
     n_clusters_ : int
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The highest mode of each cluster.
@@ -110,7 +102,9 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         How modes merge, with the prominence of each merge and its standard error.
     estimator_ : LogDensityGradient or KernelDensityGradient
         The fitted gradient. Where rows climb from row to row by default, it only
-        decided that, and is fitted to 2,048 of the rows if there are more.
+        helped to decide that, and is fitted to 2,048 of the rows if there are more.
+        Where they climb in fewer coordinates than features, it takes
+        ``transform(X)``.
     feature_relevance_ : ndarray of shape (n_features,)
         Share of each feature in what is not Gaussian about the gradient, see
         :class:`LogDensityGradient`; only with that estimator.
@@ -151,6 +145,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
     labels_: Integers
     row_modes_: Integers
     _landscape: Landscape
+    _frame: Frame  # of the coordinates that users see
     _level: str | float  # the prominence that the fit was asked for
 
     def __init__(
@@ -196,7 +191,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         -------
         self
         """
-        settings = self._check_parameters()
+        settings = check_settings(**self.get_params(deep=False))
         source = open_rows(self, X, sample_weight, self.n_jobs, reset=True)
         fitted = fit_landscape(settings, source)
         self._store_fitted(fitted)
@@ -266,12 +261,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
     def label_modes(
         self, prominence: float | None = None, n_clusters: int | None = None
     ) -> Integers:
-        """Cluster of each mode at another level of the merge tree.
-
-        Parameters
-        ----------
-        prominence, n_clusters : optional
-            See :meth:`cut`.
+        """Cluster of each mode at another level; parameters are those of :meth:`cut`.
 
         Returns
         -------
@@ -287,12 +277,8 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         """Move the fitted clustering to another level of the merge tree.
 
         ``labels_``, ``n_clusters_`` and what else speaks of clusters change, and what
-        :meth:`predict` and :meth:`membership` say; modes and tree stay.
-
-        Parameters
-        ----------
-        prominence, n_clusters : optional
-            See :meth:`cut`. With neither, the level is that of the fit again.
+        :meth:`predict` and :meth:`membership` say; modes and tree stay. Parameters are
+        those of :meth:`cut`; with neither, the level is that of the fit again.
 
         Returns
         -------
@@ -364,33 +350,54 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         _, *steps = self._landscape.paths(rows, self.n_jobs)
         return np.stack([np.array(rows, dtype=np.float64), *steps])
 
+    def transform(self, X: ArrayLike) -> Floats:
+        """Coordinates in which rows climb.
+
+        They are products of ``components_`` with scaled features, and what plots of
+        the clusters look best in.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        check_is_fitted(self)
+        frame, example = self._frame, self.modes_[:1]
+        coordinates: Floats = apply_rowwise(self, X, frame.enter, frame, example)
+        return coordinates
+
+    @property
+    def components_(self) -> Floats:
+        """Directions of the coordinates, in scaled features."""
+        check_is_fitted(self)
+        components = self._frame.components
+        return np.eye(self.n_features_in_) if components is None else components
+
     @property
     def feature_relevance_(self) -> Floats:
         """Relevance of the features to the estimator, where it measures that."""
-        return self.estimator_.feature_relevance_
-
-    def _check_parameters(self) -> Settings:
-        if not is_word(self.prominence, "auto"):
-            check_real("prominence", self.prominence, least=0.0)
-        return check_settings(
-            self.estimator,
-            self.ascent,
-            self.step_size,
-            self.tol,
-            self.max_iter,
-            self.random_state,
-            self.n_jobs,
-            self.verbose,
-        )
+        relevance = self.estimator_.feature_relevance_
+        if len(relevance) == self.n_features_in_:
+            return relevance
+        # Of the coordinates: a feature's share in each is that of its squared entry.
+        squares = self.components_**2
+        return np.asarray(relevance @ (squares / squares.sum(axis=1, keepdims=True)))
 
     def _store_fitted(self, fitted: Fitted) -> None:
         climbed, landscape = fitted.climbed, fitted.climbed.landscape
         self.estimator_ = fitted.estimator
-        if hasattr(self, "feature_names_in_"):
+        same = fitted.estimator.n_features_in_ == self.n_features_in_
+        if same and hasattr(self, "feature_names_in_"):
             self.estimator_.feature_names_in_ = self.feature_names_in_
         self.rounding_ = fitted.overview.rounding
         self.ascent_ = fitted.ascent
+        self.decision_ = fitted.reason
         self._landscape = landscape
+        self._frame = fitted.frame
+        self.n_components_ = fitted.frame.n_coordinates
         self._level = self.prominence
         self.modes_ = landscape.modes
         self.mode_weights_ = landscape.mode_weights
@@ -429,9 +436,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         return apply_rowwise(self, X, ask, frame, self.modes_[:1])
 
 
-def _score_depths(
-    landscape: Landscape, X: NDArray[np.floating], n_jobs: int | None
-) -> Floats:
+def _score_depths(landscape: Landscape, X: Reals, n_jobs: int | None) -> Floats:
     """From depths below the mode to scores from 0 to 1."""
     return np.asarray(-np.expm1(-landscape.depths(X, n_jobs)))
 

@@ -16,7 +16,7 @@ from modeseek.rows.arrays import Bools, Floats, Integers, Reals
 from modeseek.rows.blocks import chunk_slices, map_blocks, map_rows
 from modeseek.rows.coordinates import Frame
 from modeseek.rows.validation import check_within_reach
-from modeseek.tree.default_cut import merges_on_field
+from modeseek.tree.default_cut import merges_on_field, merges_to_keep
 from modeseek.tree.merge_tree import Clusters, MergeTree
 
 #: Basins are proven for more rows than this many times the modes: the proof costs about
@@ -39,6 +39,7 @@ class FieldLandscape(NamedTuple):
     tree: MergeTree  # its saddles in the data's coordinates
     reach: float  # of the centres: the farthest row's distance from all, in widths
     learned_widths: bool  # whether widths followed the rows one feature at a time
+    n_certified: int = 0  # clusters that held-out rows confirmed; 0 if not asked
 
     @property
     def modes(self) -> Floats:
@@ -112,6 +113,8 @@ class FieldLandscape(NamedTuple):
 
     def default_merges(self) -> Bools:
         """Merges of the tree that are made by default."""
+        if self.n_certified:
+            return merges_to_keep(self.tree, self.n_certified)
         return merges_on_field(self.tree, learned=self.learned_widths)
 
 

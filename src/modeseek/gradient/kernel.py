@@ -168,7 +168,7 @@ class KernelDensityGradient(GradientEstimator):
                 "mean_test_log_likelihood": likelihood,
             }
         self.settings_ = self._read_settings()
-        self._origin, self._unit = frame
+        self._origin, self._unit = frame.origin, frame.unit
         self.centers_ = frame.leave(C)
         self.coef_ = share
         self.bandwidth_ = candidates[best] * frame.unit

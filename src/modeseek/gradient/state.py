@@ -16,7 +16,6 @@ from modeseek.gradient.base import frame_of
 from modeseek.gradient.extensions.losses import LOSSES, Rule, bregman_influence
 from modeseek.gradient.extensions.penalties import response
 from modeseek.gradient.model import (
-    GAUSSIAN_SHARE,
     LossCurvature,
     Model,
     chosen_edges,
@@ -61,18 +60,14 @@ def fit_to_subsample(estimator: LogDensityGradient, overview: Overview) -> None:
     _store(estimator, model, prepared, overview)
 
 
-def fit_unless_gaussian(estimator: LogDensityGradient, overview: Overview) -> bool:
-    """Fit coarsely to few rows, unless a Gaussian explains much of the gradient.
+def fit_coarsely(estimator: LogDensityGradient, overview: Overview) -> None:
+    """Fit to a few rows, with few centres and every other width; learn no widths.
 
-    Fewer centres and widths make it look more Gaussian, if anything. Returns whether
-    the fit was made; otherwise the estimator is left as it is.
+    The share of the gradient that a Gaussian explains comes out somewhat larger.
     """
     prepared = prepare(estimator, overview, most_centers=AUTO_CENTERS)
     model = fit_grid(prepared.problem, ALPHAS, prepared.typical, step=2)
-    if gaussian_share(model, prepared.typical) >= GAUSSIAN_SHARE:
-        return False
     _store(estimator, model, prepared, overview)
-    return True
 
 
 def add_rows(estimator: LogDensityGradient, source: Source) -> None:
@@ -152,7 +147,7 @@ def _store(
     estimator.n_features_in_ = len(prepared.typical)
     estimator.settings_ = prepared.settings
     estimator._rounding = overview.rounding
-    estimator._origin, estimator._unit = frame
+    estimator._origin, estimator._unit = frame.origin, frame.unit
     estimator._base, estimator._drawn = model.base, prepared.problem.centers
     _store_coefficients(estimator, model.theta, model.kept)
     estimator.bandwidth_ = model.widths * frame.unit

@@ -5,19 +5,23 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from modeseek.graph.row_graph import (
     RowGraph,
     nearest_modes,
+    nodes_on_the_way,
     row_heights,
     row_memberships,
-    row_paths,
 )
-from modeseek.rows.arrays import Bools, Floats, Integers
+from modeseek.rows.arrays import Bools, Floats, Integers, Reals
 from modeseek.rows.coordinates import Frame
 from modeseek.rows.validation import check_within_reach
-from modeseek.tree.default_cut import merges_on_rows
+from modeseek.tree.default_cut import (
+    CERTAIN,
+    chance_prominence,
+    evidence_on_rows,
+    merges_on_rows,
+)
 from modeseek.tree.merge_tree import Clusters, MergeTree
 
 
@@ -29,6 +33,7 @@ class GraphLandscape(NamedTuple):
     """
 
     frame: Frame
+    rows: Floats  # (m, d) nodes of the graph in the data's coordinates
     graph: RowGraph
     mode_weights: Floats  # (k,) of the nodes below each mode, with their copies
     tree: MergeTree  # its saddles in the data's coordinates
@@ -36,18 +41,18 @@ class GraphLandscape(NamedTuple):
     @property
     def modes(self) -> Floats:
         """Modes in the data's coordinates, shape (k, d): they are rows."""
-        return self.frame.leave(self.graph.nodes[self.graph.peaks])
+        return self.rows[self.graph.peaks]
 
-    def enter(self, X: NDArray[np.floating]) -> Floats:
+    def enter(self, X: Reals) -> Floats:
         """Rows in the frame; those out of reach are refused."""
         check_within_reach(self.frame, X)
         return self.frame.enter(X)
 
-    def locate(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Integers:
+    def locate(self, X: Reals, n_jobs: int | None = None) -> Integers:
         """Mode of the node nearest to each row."""
         return nearest_modes(self.graph, self.enter(X), n_jobs)
 
-    def depths(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Floats:
+    def depths(self, X: Reals, n_jobs: int | None = None) -> Floats:
         """How far the log-density at each row is below that at its mode."""
         Z = self.enter(X)
         mode = nearest_modes(self.graph, Z, n_jobs)
@@ -55,21 +60,37 @@ class GraphLandscape(NamedTuple):
         return np.maximum(below, 0.0)
 
     def memberships(
-        self, X: NDArray[np.floating], clusters: Clusters, n_jobs: int | None = None
+        self, X: Reals, clusters: Clusters, n_jobs: int | None = None
     ) -> Floats:
         """Share of each row in each cluster."""
         barrier = self.tree.barriers()[:, clusters.tops]
         node_labels = clusters.labels[self.graph.mode]
         return row_memberships(self.graph, self.enter(X), node_labels, barrier, n_jobs)
 
-    def paths(self, X: NDArray[np.floating], n_jobs: int | None = None) -> list[Floats]:
+    def paths(self, X: Reals, n_jobs: int | None = None) -> list[Floats]:
         """Where each row is after every step, in the data's coordinates."""
-        steps = row_paths(self.graph, self.enter(X), n_jobs)
-        return [self.frame.leave(Z) for Z in steps]
+        way = nodes_on_the_way(self.graph, self.enter(X), n_jobs)
+        return [np.asarray(X, dtype=np.float64), *(self.rows[node] for node in way)]
 
     def default_merges(self) -> Bools:
         """Merges of the tree that are made by default."""
         return merges_on_rows(self.tree, len(self.graph.nodes), self.graph.dimension)
+
+    def describe(self) -> str:
+        """Say in words why rows climb this graph."""
+        where = "all features"
+        if self.frame.components is not None:
+            where = f"{len(self.frame.components)} principal components, less noise"
+        return f"Rows climb from row to row, near each other by {where}."
+
+    def count_certain(self) -> int:
+        """Clusters that stand by themselves, whatever the other merges say."""
+        bound = CERTAIN * chance_prominence(len(self.graph.nodes), self.graph.dimension)
+        return 1 + int((self.tree.prominence > bound).sum())
+
+    def evidence(self) -> float:
+        """How far the tree stands out from what chance makes."""
+        return evidence_on_rows(self.tree, len(self.graph.nodes), self.graph.dimension)
 
 
 GraphLandscape.__module__ = "modeseek.graph"  # model files name it so

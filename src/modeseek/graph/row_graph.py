@@ -232,22 +232,24 @@ def row_memberships(
     return shares_of_descents(fall, node_labels[index])
 
 
-def row_paths(graph: RowGraph, Z: Floats, n_jobs: int | None = None) -> list[Floats]:
-    """Where rows are after every step: the nearest node, then its way up.
+def nodes_on_the_way(
+    graph: RowGraph, Z: Floats, n_jobs: int | None = None
+) -> list[Integers]:
+    """Nodes that rows come by: the nearest one, then its way up.
 
     Parameters are those of :func:`nearest_nodes`.
 
     Returns
     -------
-    list of ndarray of shape (n, d)
-        The first is Z; a row that has arrived stays where it is.
+    list of ndarray of shape (n,)
+        Node of each row after every step; one that has arrived stays where it is.
     """
     here, _ = nearest_nodes(graph, Z, n_jobs)
-    points = [Z, graph.nodes[here]]
+    way = [here]
     while not np.array_equal(graph.uphill[here], here):
         here = graph.uphill[here]
-        points.append(graph.nodes[here])
-    return points
+        way.append(here)
+    return way
 
 
 def steps_up(graph: RowGraph) -> int:

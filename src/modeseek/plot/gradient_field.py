@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from modeseek.cluster.features import gradient_in_features
 from modeseek.cluster.mode_clustering import ModeClustering
 from modeseek.gradient.base import GradientEstimator
 from modeseek.plot.canvas import GREY, INK, STAR, Axes, Display, shades
@@ -120,9 +121,10 @@ class GradientFieldDisplay(Display):
         d = rows.shape[1]
         names = name_features(estimator, d, feature_names)
         plane = check_two_features(features, d)
-        modes, field = np.empty((0, d)), estimator
+        modes: Floats = np.empty((0, d))
+        field: Any = estimator
         if isinstance(estimator, ModeClustering):
-            modes, field = estimator.modes_, estimator.estimator_
+            modes, field = estimator.modes_, gradient_in_features(estimator)
         middle = modes[0] if len(modes) else np.median(rows, axis=0)
         if at is not None:
             middle = np.asarray(at, dtype=np.float64)

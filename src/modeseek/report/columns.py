@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from modeseek.cluster.features import gradient_in_features, scaling_of
 from modeseek.cluster.mode_clustering import ModeClustering
-from modeseek.gradient.base import frame_of
 from modeseek.plot.drawing import at_even_pace, principal_axes, without_names
 from modeseek.rows.arrays import Floats, Integers
 
@@ -29,7 +29,7 @@ class ScatterColumns:
         if self._components is not None:
             self.start = (len(kept), len(kept) + 1)
             self.names += self._components.names()
-        estimator = without_names(model.estimator_)
+        estimator = without_names(gradient_in_features(model))
         self._log_density = getattr(estimator, "log_density", None)
         if self._log_density is not None:
             self.names.append("log-density")
@@ -52,7 +52,7 @@ class ScatterColumns:
     def climb_values(self, X: Floats, modes: Integers) -> Floats:
         """Values of rows on their way to the modes, (n_frames, m, n_columns)."""
         model, d = self._model, X.shape[1]
-        frame = frame_of(model.estimator_)
+        frame = scaling_of(model)
         size = max(1, CLIMB_VALUES * 10 // ((model.n_iter_ + 1) * d))
         parts = []
         for start in range(0, len(X), size):

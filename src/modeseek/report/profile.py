@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from modeseek.cluster.features import scaling_of
 from modeseek.cluster.mode_clustering import ModeClustering
-from modeseek.gradient.base import frame_of
 from modeseek.plot.drawing import telling_features
 from modeseek.report.packing import pack
 from modeseek.rows.arrays import Floats, Integers
@@ -28,7 +28,7 @@ class Profile:
         self, model: ModeClustering, rows: NDArray[np.floating], modes: Integers
     ) -> None:
         # In the model's frame numbers are near 1 whatever the unit of the data.
-        frame = frame_of(model.estimator_)
+        frame = scaling_of(model)
         k, d = model.modes_.shape
         self.count = np.bincount(modes, minlength=k)
         self.sums, self.squares = np.zeros((k, d)), np.zeros((k, d))

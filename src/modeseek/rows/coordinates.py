@@ -25,18 +25,53 @@ TINY = 2.0**-1000
 
 
 class Frame(NamedTuple):
-    """Shift and unit that take data into the coordinates of the computations."""
+    """Between the data's coordinates and those in which everything is computed.
+
+    Rows are shifted and scaled; where components are given, their products with these
+    are the coordinates.
+    """
 
     origin: Floats  # (d,)
     unit: float | Floats  # one for all features, or (d,)
+    components: Floats | None = None  # (q, d) of the scaled features
+    loadings: Floats | None = (
+        None  # (q, d) scaled features at a unit of each coordinate
+    )
+
+    @property
+    def n_coordinates(self) -> int:
+        """Number of coordinates."""
+        return len(self.origin if self.components is None else self.components)
 
     def enter(self, X: NDArray[np.floating]) -> Floats:
         """Take rows of data into the frame."""
-        return np.asarray((np.asarray(X, dtype=np.float64) - self.origin) / self.unit)
+        Z = (np.asarray(X, dtype=np.float64) - self.origin) / self.unit
+        return np.asarray(Z if self.components is None else Z @ self.components.T)
 
     def leave(self, Z: Floats) -> Floats:
         """Take rows of the frame back to the data's coordinates."""
-        return np.asarray(Z * self.unit + self.origin)
+        scaled = Z if self.loadings is None else Z @ self.loadings
+        return np.asarray(scaled * self.unit + self.origin)
+
+    def then(self, inner: Frame) -> Frame:
+        """The frame that enters this one, then another of its coordinates."""
+        assert self.components is not None
+        assert self.loadings is not None
+        assert inner.components is None
+        unit = np.broadcast_to(inner.unit, inner.origin.shape)[:, None]
+        return Frame(
+            self.leave(inner.origin),
+            self.unit,
+            self.components / unit,
+            self.loadings * unit,
+        )
+
+    def steps(self, steps: Floats) -> Floats:
+        """Lengths in the frame of steps of each feature."""
+        scaled = np.asarray(steps / self.unit)
+        if self.components is None:
+            return scaled
+        return np.asarray(scaled * np.linalg.norm(self.components, axis=0))
 
 
 def power_of_two(size: float | Floats) -> Floats:

@@ -116,4 +116,33 @@ def find_rounding(X: Reals) -> Rounding:
     return Rounding(step, n_values)
 
 
+def spread_ties(X: Reals, rounding: Rounding, rng: np.random.Generator) -> Floats:
+    """Rows as they may have been before rounding.
+
+    Every value of a rounded feature is drawn anew, from half-way to the next smaller
+    value to half-way to the next larger one.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Rows, in the data's coordinates.
+    rounding : Rounding
+        Which features were rounded.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of shape (n, d)
+    """
+    spread = np.array(X, dtype=np.float64)
+    for j in np.flatnonzero(rounding.step):
+        values, at = np.unique(spread[:, j], return_inverse=True)
+        if len(values) > 1:
+            middle = 0.5 * (values[1:] + values[:-1])
+            low = np.append(2.0 * values[0] - middle[0], middle)
+            high = np.append(middle, 2.0 * values[-1] - middle[-1])
+            spread[:, j] = low[at] + (high - low)[at] * rng.random(len(X))
+    return spread
+
+
 Rounding.__module__ = "modeseek.rows"  # model files name it so

@@ -63,6 +63,25 @@ def merges_on_field(tree: MergeTree, *, learned: bool) -> Bools:
     return (tree.prominence < LEAST_PROMINENCE) | doubtful
 
 
+def merges_to_keep(tree: MergeTree, n_clusters: int) -> Bools:
+    """Merges that leave so many clusters, those of the smallest prominence.
+
+    Parameters
+    ----------
+    tree : MergeTree
+    n_clusters : int
+        Clusters to leave; all modes stay where they are no more.
+
+    Returns
+    -------
+    ndarray of bool of shape (n_modes - 1,)
+    """
+    made = np.zeros(len(tree.prominence), dtype=bool)
+    order = np.argsort(tree.prominence, kind="stable")
+    made[order[: max(0, len(made) + 1 - n_clusters)]] = True
+    return made
+
+
 def merges_on_rows(tree: MergeTree, n_rows: int, dimension: float) -> Bools:
     """Merges that the default rule makes in the tree of a graph of rows.
 
@@ -85,6 +104,28 @@ def merges_on_rows(tree: MergeTree, n_rows: int, dimension: float) -> Bools:
         return np.ones(len(tree.prominence), dtype=bool)
     level = min(widest_gap(tree.prominence), CERTAIN * chance)
     return np.asarray(tree.prominence < level)
+
+
+def evidence_on_rows(tree: MergeTree, n_rows: int, dimension: float) -> float:
+    """Evidence that a graph of rows has clusters, to compare graphs of the same rows.
+
+    Parameters
+    ----------
+    tree : MergeTree
+        Of a graph of rows.
+    n_rows : int
+        Nodes of the graph.
+    dimension : float
+        Of what the rows fill.
+
+    Returns
+    -------
+    float
+        Sum over the prominences that stand by themselves of how many times, on a log
+        scale, they exceed that of chance; 0 where none does.
+    """
+    excess = tree.prominence / chance_prominence(n_rows, dimension)
+    return float(np.log(excess[excess > CERTAIN]).sum())
 
 
 def chance_prominence(n_rows: int, dimension: float) -> float:

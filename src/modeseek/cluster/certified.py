@@ -1,0 +1,140 @@
+"""Along the gradient in the coordinates in which held-out rows confirm clusters."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from modeseek.cluster.climbing import Climbed, climb_field
+from modeseek.field.climbing import Ascent
+from modeseek.field.landscape import FieldLandscape
+from modeseek.gradient.base import frame_of
+from modeseek.gradient.least_squares import LogDensityGradient
+from modeseek.rows.arrays import Floats
+from modeseek.rows.coordinates import Frame
+from modeseek.rows.ranking import draw_centers, generator
+from modeseek.rows.rounding import spread_ties
+from modeseek.rows.source import ArrayRows
+from modeseek.rows.splits import MOST_PARTS, find_discriminants, find_splits
+from modeseek.rows.subsample import Overview, make_overview
+
+#: Rows among which splits are sought.
+SPLIT_ROWS = 4096
+
+#: Distinct values of a feature, at least: with fewer it has gaps, not valleys.
+FEWEST_VALUES = 10
+
+#: Centres of the field: more than by default, as it has few features and its heights
+#: are to be those of the density.
+N_CENTERS = 300
+
+
+class CertifiedFrame(NamedTuple):
+    """Coordinates in which the parts differ that held-out rows confirm."""
+
+    frame: Frame
+    certainty: Floats  # (n_parts - 1,) of the splits, in standard deviations
+
+    @property
+    def n_parts(self) -> int:
+        """Number of parts."""
+        return len(self.certainty) + 1
+
+    def describe(self) -> str:
+        """Say in words why rows climb in these coordinates."""
+        assert self.frame.components is not None
+        n_coordinates, least = len(self.frame.components), self.certainty.min()
+        return (
+            f"Rows climb along the gradient in {n_coordinates} coordinate"
+            f"{'s' * (n_coordinates > 1)}: held-out rows confirm that "
+            f"{self.n_parts} clusters are apart there, each split by {least:.1f} "
+            "standard deviations or more."
+        )
+
+
+def certify_frame(frame: Frame, overview: Overview) -> CertifiedFrame | None:
+    """Find the coordinates in which parts of the rows differ for certain.
+
+    Parameters
+    ----------
+    frame : Frame
+        Zero means and unit variances.
+    overview : Overview
+        Summary and subsample of the rows.
+
+    Returns
+    -------
+    CertifiedFrame or None
+        None where no split is certain, or so many that a few coordinates do not do.
+    """
+    sample, rng = overview.sample, np.random.default_rng(0)
+    drawn = sample.ranking.first
+    if len(drawn) > SPLIT_ROWS:
+        drawn = draw_centers(sample.ranking, SPLIT_ROWS, rng)
+    Z = frame.enter(spread_ties(sample.X[drawn], overview.rounding, rng))
+    Z[:, overview.rounding.n_values < FEWEST_VALUES] = 0.0
+    if not Z.any():
+        return None
+    splits = find_splits(Z, rng)
+    if not 1 < splits.n_parts <= MOST_PARTS:
+        return None
+    components = find_discriminants(Z, splits.part)
+    # Back in the features, a point is where rows with its coordinates are on average.
+    loadings = np.linalg.lstsq(Z @ components.T, Z, rcond=None)[0]
+    found = frame._replace(components=components, loadings=np.asarray(loadings))
+    return CertifiedFrame(found, splits.certainty)
+
+
+def climb_certified(
+    certified: CertifiedFrame,
+    overview: Overview,
+    ascent: Ascent,
+    random_state: int | np.random.RandomState | None,
+    n_jobs: int | None,
+) -> tuple[LogDensityGradient, Climbed]:
+    """Fit the gradient in certified coordinates and let the subsample climb it.
+
+    Parameters
+    ----------
+    certified : CertifiedFrame
+    overview : Overview
+        Summary and subsample of the rows.
+    ascent : Ascent
+    random_state : int, RandomState instance or None
+        Draws the centres, and the rows among which saddles are sought.
+    n_jobs : int or None
+        Threads, see :func:`modeseek.rows.blocks.count_workers`.
+
+    Returns
+    -------
+    estimator : LogDensityGradient
+        Fitted to the coordinates.
+    climbed : Climbed
+        Its landscape takes rows in the data's coordinates.
+    """
+    sample, outer = overview.sample, certified.frame
+    spread = spread_ties(sample.X, overview.rounding, np.random.default_rng(0))
+    estimator = LogDensityGradient(
+        min(N_CENTERS, max(1, len(sample.ranking.first) // 2)),
+        selection="min",
+        random_state=random_state,
+        n_jobs=n_jobs,
+    ).fit(outer.enter(spread), sample_weight=sample.weight)
+    inside = make_overview(
+        ArrayRows(outer.enter(sample.X), sample.weight, n_jobs),
+        whole=True,
+        n_jobs=n_jobs,
+    )
+    rng = generator(random_state)
+    climbed = climb_field(estimator, ascent, inside, rng, blurs=False, n_jobs=n_jobs)
+    landscape = climbed.landscape
+    assert isinstance(landscape, FieldLandscape)
+    tree = landscape.tree
+    return estimator, climbed._replace(
+        landscape=landscape._replace(
+            frame=outer.then(frame_of(estimator)),
+            tree=tree._replace(saddles=outer.leave(tree.saddles)),
+            n_certified=certified.n_parts,
+        )
+    )

@@ -1,0 +1,47 @@
+"""What a clustering fitted, asked about rows in the user's features."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from modeseek.cluster.mode_clustering import ModeClustering
+from modeseek.gradient.base import GradientEstimator
+from modeseek.gradient.least_squares import LogDensityGradient
+from modeseek.rows.arrays import Floats
+from modeseek.rows.coordinates import Frame
+
+
+class InFeatures:
+    """A gradient that was fitted in fewer coordinates than there are features."""
+
+    def __init__(self, estimator: LogDensityGradient, frame: Frame) -> None:
+        self._estimator, self._frame = estimator, frame
+        width = float(np.mean(estimator.bandwidth_))
+        self.bandwidth_ = width * np.broadcast_to(frame.unit, frame.origin.shape)
+
+    def gradient(self, X: Floats) -> Floats:
+        """Gradient of the log-density by the features, shape (n, d)."""
+        along, components = self._frame.enter(X), self._frame.components
+        assert components is not None
+        return np.asarray(
+            self._estimator.gradient(along) @ components / self._frame.unit
+        )
+
+    def log_density(self, X: Floats) -> Floats:
+        """Log-density at rows, up to one constant, shape (n,)."""
+        height: Floats = self._estimator.log_density(self._frame.enter(X))
+        return height
+
+
+def gradient_in_features(model: ModeClustering) -> GradientEstimator | InFeatures:
+    """The fitted gradient of a clustering, for rows in the user's features."""
+    estimator = model.estimator_
+    if estimator.n_features_in_ == model.n_features_in_:
+        return estimator
+    assert isinstance(estimator, LogDensityGradient)
+    return InFeatures(estimator, model._frame)
+
+
+def scaling_of(model: ModeClustering) -> Frame:
+    """Shift and scale of the features, in which their numbers are near 1."""
+    return Frame(model._frame.origin, model._frame.unit)

@@ -1,0 +1,91 @@
+r"""Principal components of standardised features, shrunk by what noise puts into them.
+
+Clusters of a table with many features live in a few directions, and every other
+direction adds to the distances between rows without telling clusters apart. At least
+half of the components are taken for noise, so the median eigenvalue of the correlations
+is its variance v, and :math:`\lambda_k - v` of a component's variance is not noise. Its
+coordinate is scaled so that this is the variance that is left,
+
+.. math:: z_k = \sqrt{\max(0, 1 - v / \lambda_k)}\, v_k^\top x.
+
+No number of components is chosen: those at the level of the noise fade out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from modeseek.rows.arrays import Floats
+from modeseek.rows.blocks import one_blas_thread
+from modeseek.rows.coordinates import Frame
+
+#: Features from which on components are looked at: of fewer, half say nothing.
+FEWEST_FEATURES = 4
+
+#: Eigenvalues are zero below this share of the largest.
+RANK_TOLERANCE = 1e-10
+
+#: Components that keep a smaller share of their length are left out.
+LEAST_SCALE = 1e-3
+
+
+def principal_components(Z: Floats, most: int | None = None) -> tuple[Floats, Floats]:
+    """Standard deviations of the principal components, largest first, and their axes.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, d)
+        Rows; d may be far larger than n.
+    most : int, optional
+        Components at most.
+
+    Returns
+    -------
+    deviation : ndarray of shape (q,)
+        No component is without variance.
+    axes : ndarray of shape (q, d)
+    """
+    Z = Z - Z.mean(axis=0)
+    n, d = Z.shape
+    # The smaller of the two products has the same eigenvalues.
+    values, vectors = np.linalg.eigh((Z.T @ Z if d <= n else Z @ Z.T) / n)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    q = min(len(values) if most is None else most, _rank(values))
+    deviation, axes = np.sqrt(values[:q]), vectors[:, :q].T
+    if d > n:
+        axes = (axes @ Z) / (deviation[:, None] * np.sqrt(n))
+    # The sign is chance: let the largest entry be positive.
+    largest = np.abs(axes).argmax(axis=1)
+    return deviation, np.asarray(axes * np.sign(axes[np.arange(q), largest])[:, None])
+
+
+def _rank(values: Floats) -> int:
+    return int((values > RANK_TOLERANCE * values[0]).sum())
+
+
+@one_blas_thread()
+def shrink_components(frame: Frame, X: Floats) -> Frame:
+    """Frame of the shrunken principal components of some rows.
+
+    Parameters
+    ----------
+    frame : Frame
+        Zero means and unit variances of all rows.
+    X : ndarray of shape (n, d)
+        Some of them, in the data's coordinates.
+
+    Returns
+    -------
+    Frame
+        Its coordinates are the components, the largest first; the given frame where
+        there are few features, or no component stands out.
+    """
+    if X.shape[1] < FEWEST_FEATURES:
+        return frame
+    deviation, axes = principal_components(frame.enter(X))
+    scale = np.sqrt(np.maximum(1.0 - np.median(deviation**2) / deviation**2, 0.0))
+    kept = scale > LEAST_SCALE
+    if not kept.any():
+        return frame
+    axes, scale = axes[kept], scale[kept, None]
+    return frame._replace(components=axes * scale, loadings=axes / scale)

@@ -1,0 +1,182 @@
+r"""Projection pursuit: directions along which the density of rows has a valley.
+
+The pursuit maximises, over directions w of whitened rows x and thresholds t,
+
+.. math:: J(w, t) = E|w'x - t| - e(t), \qquad
+    e(t) = 2 \varphi(t) + t (2 \Phi(t) - 1),
+
+which is zero for a Gaussian and positive where rows lie on two sides of t. It grows
+linearly, so outliers count little, and its gradient is a difference of two means.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtr
+
+from modeseek.rows.arrays import Floats
+from modeseek.rows.components import principal_components
+
+#: Rows for each whitened component, at least: with fewer, any division has a direction.
+ROWS_PER_COMPONENT = 5
+
+#: Starts of the pursuit: leading components, features, random directions.
+COMPONENT_STARTS, FEATURE_STARTS, RANDOM_STARTS = 10, 10, 6
+
+#: Ends that are kept after the first steps, and those whose valleys are compared.
+KEPT_ENDS, COMPARED_ENDS = 8, 4
+
+#: Steps before and after the best ends are kept.
+FIRST_STEPS, LAST_STEPS = 3, 12
+
+#: Features and starts of less length in the components at hand are not pursued.
+LEAST_SHARE = 0.1
+
+#: Thresholds that are tried, in standard deviations, and e(t) there.
+THRESHOLDS = np.linspace(-1.2, 1.2, 7)
+GAUSSIAN_MEANS = THRESHOLDS * (2.0 * ndtr(THRESHOLDS) - 1.0) + 2.0 * np.exp(
+    -(THRESHOLDS**2) / 2.0
+) / np.sqrt(2.0 * np.pi)
+
+#: Points of a one-dimensional density, and the quantiles between which they lie.
+GRID_POINTS, GRID_QUANTILES = 256, (0.005, 0.995)
+
+#: A valley is one if so many standard deviations of its counts are missing in it.
+LEAST_DEPTH = 0.05
+
+
+class Valley(NamedTuple):
+    """Lowest point between two modes of a one-dimensional density."""
+
+    left: float  # the modes ...
+    bottom: float  # ... and the lowest point between
+    right: float
+    depth: float  # standard deviations of the counts by which rows are missing
+
+
+def find_valley(u: Floats) -> Valley | None:
+    """Clearest valley of a kernel density estimate in one dimension.
+
+    Parameters
+    ----------
+    u : ndarray of shape (n,)
+        Coordinates of rows.
+
+    Returns
+    -------
+    Valley or None
+        None where the density has one mode.
+    """
+    u = np.sort(u)
+    levels = (GRID_QUANTILES[0], 0.25, 0.75, GRID_QUANTILES[1])
+    low, lower, upper, high = u[(np.array(levels) * len(u)).astype(int)]
+    spread = min(u.std(), (upper - lower) / 1.35) or u.std()
+    width = 0.9 * spread * len(u) ** -0.2  # Silverman's rule
+    step = (high - low) / (GRID_POINTS - 1)
+    if not step > 0:
+        return None
+    inside = u[(u >= low) & (u <= high)]
+    count = np.bincount(np.rint((inside - low) / step).astype(int))
+    reach = int(min(np.ceil(4.0 * width / step), GRID_POINTS - 1))
+    kernel = np.exp(-0.5 * np.square(np.arange(-reach, reach + 1) * step / width))
+    density = np.convolve(count, kernel)[reach : reach + GRID_POINTS] + 1e-9
+    rim = np.minimum(
+        np.maximum.accumulate(density), np.maximum.accumulate(density[::-1])[::-1]
+    )
+    depth = (rim - density) / np.sqrt(rim + density)
+    bottom = int(depth.argmax())
+    if depth[bottom] < LEAST_DEPTH:
+        return None
+    left, right = density[: bottom + 1].argmax(), bottom + density[bottom:].argmax()
+    left, middle, right = (low + step * int(at) for at in (left, bottom, right))
+    return Valley(left, middle, right, float(depth[bottom]))
+
+
+def find_directions(Z: Floats, rng: np.random.Generator) -> list[Floats]:
+    """Directions with a clear valley, found in three ways.
+
+    A component or a feature as it is; the pursuit; and the pursuit among components of
+    more than average variance, if there are several, which has less room to follow
+    chance.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, d)
+        Standardised rows.
+    rng : numpy.random.Generator
+        Draws the random starts.
+
+    Returns
+    -------
+    list of two or three ndarray of shape (d,)
+        Coordinates ``Z @ direction`` have unit variance.
+    """
+    deviation, axes = principal_components(Z, max(1, len(Z) // ROWS_PER_COMPONENT))
+    whiten = axes / deviation[:, None]
+    X = Z @ whiten.T
+    X -= X.mean(axis=0)
+    start = _starts(X, axes * deviation[:, None], rng)
+    found = [_clearest(X, start) @ whiten, _clearest(X, _pursue(X, start)) @ whiten]
+    q = int((deviation**2 > Z.var(axis=0).mean()).sum())
+    if 1 < q < len(deviation):
+        size = np.linalg.norm(start[:q], axis=0)
+        inside = start[:q, size > LEAST_SHARE] / size[size > LEAST_SHARE]
+        found.append(_clearest(X[:, :q], _pursue(X[:, :q], inside)) @ whiten[:q])
+    return found
+
+
+def _starts(X: Floats, features: Floats, rng: np.random.Generator) -> Floats:
+    """Components, the features with the largest J, and random directions, (r, s)."""
+    size = np.linalg.norm(features, axis=0)
+    features = features[:, size > LEAST_SHARE] / size[size > LEAST_SHARE]
+    best = np.argsort(-_index(X @ features)[0], kind="stable")[:FEATURE_STARTS]
+    components = np.eye(X.shape[1])[:, :COMPONENT_STARTS]
+    noise = rng.standard_normal((X.shape[1], RANDOM_STARTS))
+    start = np.hstack([components, features[:, np.sort(best)], noise])
+    return np.asarray(start / np.linalg.norm(start, axis=0))
+
+
+def _index(U: Floats) -> tuple[Floats, Floats]:
+    """J of every column at the best threshold, and that threshold."""
+    J = np.stack([np.abs(U - t).mean(axis=0) for t in THRESHOLDS])
+    J -= GAUSSIAN_MEANS[:, None]
+    best = J.argmax(axis=0)
+    return J[best, np.arange(U.shape[1])], THRESHOLDS[best]
+
+
+def _pursue(X: Floats, W: Floats) -> Floats:
+    """Climb J from every start; the best ends."""
+    W = _climb(X, W, FIRST_STEPS)
+    best = np.argsort(-_index(X @ W)[0], kind="stable")[:KEPT_ENDS]
+    return _climb(X, W[:, best], LAST_STEPS)
+
+
+def _climb(X: Floats, W: Floats, n_steps: int) -> Floats:
+    """Approximate Newton steps on the sphere, quartered where they do not climb."""
+    U = X @ W
+    J, t = _index(U)
+    share = np.ones(W.shape[1])
+    for _ in range(n_steps):
+        slope = X.T @ np.sign(U - t) / len(X)
+        along = (slope * W).sum(axis=0)
+        density = (np.abs(U - t) < 0.25).mean(axis=0) / 0.5
+        newton = (slope - along * W) / np.maximum(along - 2.0 * density, 0.25)
+        there = W + share * newton
+        there /= np.linalg.norm(there, axis=0)
+        U_there = X @ there
+        J_there, t_there = _index(U_there)
+        up = J_there > J
+        share = np.where(up, 1.0, 0.25 * share)
+        W, U = np.where(up, there, W), np.where(up, U_there, U)
+        J, t = np.where(up, J_there, J), np.where(up, t_there, t)
+    return W
+
+
+def _clearest(X: Floats, W: Floats) -> Floats:
+    """The direction with the clearest valley, among those of largest J."""
+    best = np.argsort(-_index(X @ W)[0], kind="stable")[:COMPARED_ENDS]
+    valleys = [find_valley(X @ W[:, i]) for i in best]
+    depth = [-1.0 if valley is None else valley.depth for valley in valleys]
+    return np.asarray(W[:, best[int(np.argmax(depth))]])

@@ -1,0 +1,143 @@
+"""Splits of rows at valleys of the density that held-out rows confirm.
+
+Directions and windows come from four fifths of the rows, and the other fifth is counted
+in the windows: around the two modes, and around the valley between. Pooled over the
+folds, rows of a density without a valley favour the middle. The parts are split again,
+until none has a valley that is certain.
+
+Where parts are Gaussians of one covariance, the log-density differs from part to part
+along their discriminant directions only, so heights there are those in all features.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.covariance import ledoit_wolf
+
+from modeseek.rows.arrays import Bools, Floats, Integers, group_means
+from modeseek.rows.blocks import one_blas_thread
+from modeseek.rows.components import principal_components
+from modeseek.rows.pursuit import Valley, find_directions, find_valley
+
+#: Folds of a split.
+N_FOLDS = 5
+
+#: Held-out counts must differ by so many standard deviations: one in twenty, one-sided.
+CERTAIN = 1.64
+
+#: Fewest rows that are split.
+FEWEST_ROWS = 40
+
+#: Most parts: of more, a few coordinates would not do.
+MOST_PARTS = 8
+
+#: Half-width of the windows, in the distance from mode to valley.
+WINDOW = 0.5
+
+
+class Splits(NamedTuple):
+    """Parts of the rows; every split is confirmed by rows that had no part in it."""
+
+    part: Integers  # (n,) from 0
+    certainty: Floats  # (n_parts - 1,) of the splits, in standard deviations
+
+    @property
+    def n_parts(self) -> int:
+        """Number of parts."""
+        return len(self.certainty) + 1
+
+
+@one_blas_thread()
+def find_splits(Z: Floats, rng: np.random.Generator) -> Splits:
+    """Divide rows at the valleys of their density that are certain.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, d)
+        Standardised rows, no two of them equal.
+    rng : numpy.random.Generator
+        Draws folds and starts.
+
+    Returns
+    -------
+    Splits
+    """
+    part = np.zeros(len(Z), dtype=np.intp)
+    found: list[float] = []
+    waiting = [0]
+    while waiting and len(found) < MOST_PARTS:
+        rows = np.flatnonzero(part == waiting[0])
+        certainty, upper = _split(Z[rows], rng)
+        if certainty < CERTAIN:
+            waiting.pop(0)
+            continue
+        found.append(certainty)
+        part[rows[upper]] = len(found)
+        waiting.append(len(found))
+    return Splits(part, np.asarray(found))
+
+
+def _split(Z: Floats, rng: np.random.Generator) -> tuple[float, Bools]:
+    """Certainty of the best split of some rows, and the rows above its valley."""
+    nobody = np.zeros(len(Z), dtype=bool)
+    if len(Z) < FEWEST_ROWS:
+        return 0.0, nobody
+    fold = rng.permutation(len(Z)) % N_FOLDS
+    count = np.zeros((3, 2))  # ways to a direction; rows in the middle, and outside
+    for k in range(N_FOLDS):
+        train, held_out = Z[fold != k], Z[fold == k]
+        for way, direction in enumerate(find_directions(train, rng)):
+            valley = find_valley(train @ direction)
+            if valley is not None:
+                count[way] += _count(valley, held_out @ direction)
+    missing = count[:, 1] - count[:, 0] - 1.0
+    certainty = missing / np.sqrt(np.maximum(count.sum(axis=1), 1.0))
+    best = int(certainty.argmax())
+    if certainty[best] < CERTAIN:
+        return 0.0, nobody
+    u = Z @ find_directions(Z, rng)[best]
+    valley = find_valley(u)
+    if valley is None:
+        return 0.0, nobody
+    return float(certainty[best]), u > valley.bottom
+
+
+def _count(valley: Valley, u: Floats) -> tuple[int, int]:
+    """Rows in the window around the valley, and in the emptier of the outer two."""
+    nearer = min(valley.bottom - valley.left, valley.right - valley.bottom)
+    left, middle, right = (
+        int(np.count_nonzero(np.abs(u - at) < WINDOW * nearer)) for at in valley[:3]
+    )
+    return middle, min(left, right)
+
+
+@one_blas_thread()
+def find_discriminants(Z: Floats, part: Integers) -> Floats:
+    """Directions in which the means of parts differ, in units of their spread.
+
+    The covariance within parts is shrunk (Ledoit and Wolf): in many features its own
+    would draw the parts of these rows farther apart than they are.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, d)
+        Standardised rows.
+    part : ndarray of shape (n,)
+        Part of each, from 0.
+
+    Returns
+    -------
+    ndarray of shape (at most n_parts - 1, d)
+        Coordinates ``Z @ directions.T`` have unit variance within parts.
+    """
+    share = np.bincount(part) / len(part)
+    mean = group_means(Z, part)
+    _, axes = principal_components(Z)
+    within, _ = ledoit_wolf((Z - mean[part]) @ axes.T, assume_centered=True)
+    root = np.linalg.cholesky(within)
+    between = np.linalg.solve(root, axes @ (mean - share @ mean).T) * np.sqrt(share)
+    directions, size, _ = np.linalg.svd(between, full_matrices=False)
+    q = min(len(share) - 1, int((size > 1e-6 * size[0]).sum()))
+    return np.asarray(np.linalg.solve(root.T, directions[:, :q]).T @ axes)
