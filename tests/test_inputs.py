@@ -80,7 +80,7 @@ REFUSED_ROWS = {
     "one dimension": (X[:, 0], ValueError, "Expected 2D array"),
     "three dimensions": (X[None], ValueError, "dim 3"),
     "a number": (1.0, ValueError, "Expected 2D array"),
-    "sparse": (sparse.csr_matrix(X), TypeError, "dense data is required"),
+    "sparse": (sparse.csr_matrix(X), TypeError, "dense data is required.*TruncatedSVD"),
     "complex": (X + 1j, ValueError, "Complex data not supported"),
     "strings": (np.full((9, 2), "a"), ValueError, "could not convert string"),
     "objects": (np.full((9, 2), {}, dtype=object), TypeError, "float"),

@@ -56,17 +56,8 @@ class CertifiedFrame(NamedTuple):
 def certify_frame(frame: Frame, overview: Overview) -> CertifiedFrame | None:
     """Find the coordinates in which parts of the rows differ for certain.
 
-    Parameters
-    ----------
-    frame : Frame
-        Zero means and unit variances.
-    overview : Overview
-        Summary and subsample of the rows.
-
-    Returns
-    -------
-    CertifiedFrame or None
-        None where no split is certain, or so many that a few coordinates do not do.
+    The given frame has zero means and unit variances. None is returned where no split
+    is certain, or so many that a few coordinates do not do.
     """
     sample, rng = overview.sample, np.random.default_rng(0)
     drawn = sample.ranking.first
@@ -95,23 +86,8 @@ def climb_certified(
 ) -> tuple[LogDensityGradient, Climbed]:
     """Fit the gradient in certified coordinates and let the subsample climb it.
 
-    Parameters
-    ----------
-    certified : CertifiedFrame
-    overview : Overview
-        Summary and subsample of the rows.
-    ascent : Ascent
-    random_state : int, RandomState instance or None
-        Draws the centres, and the rows among which saddles are sought.
-    n_jobs : int or None
-        Threads, see :func:`modeseek.rows.blocks.count_workers`.
-
-    Returns
-    -------
-    estimator : LogDensityGradient
-        Fitted to the coordinates.
-    climbed : Climbed
-        Its landscape takes rows in the data's coordinates.
+    The estimator takes the coordinates; the landscape takes rows in the data's own. The
+    random state draws the centres, and the rows among which saddles are sought.
     """
     sample, outer = overview.sample, certified.frame
     spread = spread_ties(sample.X, overview.rounding, np.random.default_rng(0))

@@ -49,24 +49,10 @@ def climb_graph(
 ) -> Climbed:
     """Build the graph of rows and let its nodes climb.
 
-    The graph is built twice, on the features as they are and on their shrunken
-    principal components, and the one with more evidence of clusters is taken.
-
-    Parameters
-    ----------
-    frame : Frame
-        Coordinates in which distances are measured.
-    sample : Sample
-        Rows to draw nodes from; all distinct ones if they are few enough.
-    rounding : Rounding
-        Steps in which features were recorded: shorter distances say nothing.
-    rng : numpy.random.Generator
-        Draws the nodes.
-    n_jobs : int or None
-
-    Returns
-    -------
-    Climbed
+    The graph is built on the features as they are, in a frame that scales them, and on
+    their shrunken principal components; the one with more evidence of clusters is
+    taken. Nodes are the distinct rows of the sample, or a draw of them where they are
+    many.
     """
     ranking = sample.ranking
     drawn = ranking.first
@@ -91,22 +77,10 @@ def graph_landscape(
     rounding: Rounding,
     n_jobs: int | None,
 ) -> GraphLandscape:
-    """Graph of rows in a frame, with its tree.
+    """Graph of distinct rows in a frame, with its tree.
 
-    Parameters
-    ----------
-    frame : Frame
-    rows : ndarray of shape (m, d)
-        Distinct rows, in the data's coordinates.
-    copies : ndarray of shape (m,)
-        Copies of each. Where features were rounded, rows may be equal by that alone,
-        and copies do not make them denser.
-    rounding : Rounding
-    n_jobs : int or None
-
-    Returns
-    -------
-    GraphLandscape
+    Copies of rows count, unless features were rounded: then rows may be equal by that
+    alone, and copies do not make them denser.
     """
     grain = grain_of(frame.steps(rounding.step))
     counts = np.ones(len(rows)) if grain > 0 else copies
@@ -125,23 +99,9 @@ def climb_field(
     blurs: bool,
     n_jobs: int | None,
 ) -> Climbed:
-    """Let the subsample climb along the estimated gradient.
+    """Let the subsample climb along the estimated gradient, blurred before if asked.
 
-    Parameters
-    ----------
-    estimator : GradientEstimator
-        Fitted.
-    ascent : Ascent
-    overview : Overview
-    rng : numpy.random.Generator
-        Draws the rows among which saddles are sought.
-    blurs : bool
-        Whether rows are blurred before they climb.
-    n_jobs : int or None
-
-    Returns
-    -------
-    Climbed
+    The generator draws the rows among which saddles are sought.
     """
     sample = overview.sample
     frame, field = frame_of(estimator), field_of(estimator)

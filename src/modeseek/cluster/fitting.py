@@ -99,14 +99,7 @@ def check_settings(
     n_jobs: int | None,
     verbose: int,
 ) -> Settings:
-    """Check the parameters of a clusterer, one by one and together.
-
-    Parameters are those of :class:`modeseek.ModeClustering`.
-
-    Returns
-    -------
-    Settings
-    """
+    """Check the parameters of a clusterer, one by one and together."""
     check_choice("ascent", ascent, ASCENTS)
     if not is_word(prominence, "auto"):
         check_real("prominence", prominence, least=0.0)
@@ -137,18 +130,7 @@ def check_settings(
 
 
 def fit_landscape(settings: Settings, source: Source) -> Fitted:
-    """Estimate the gradient, choose the way up, and let rows climb.
-
-    Parameters
-    ----------
-    settings : Settings
-    source : Source
-        All rows, wherever they are.
-
-    Returns
-    -------
-    Fitted
-    """
+    """Estimate the gradient, choose the way up, and let rows climb."""
     if settings.estimator is None and settings.ascent in ("auto", "rows"):
         return _fit_default(settings, source)
     with source.session():
@@ -234,22 +216,7 @@ def _climb_graph(
 
 
 def locate_rows(fitted: Fitted, source: Source, n_jobs: int | None) -> Integers:
-    """Mode of every row, also of those that were not in the subsample.
-
-    Parameters
-    ----------
-    fitted : Fitted
-        What the rows were fitted to.
-    source : Source
-        All rows, wherever they are.
-    n_jobs : int or None
-        Threads, see :func:`modeseek.rows.blocks.count_workers`.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        On Dask a lazy array.
-    """
+    """Mode of every row, also of those that were not in the subsample; lazy on Dask."""
     climbed, row = fitted.climbed, fitted.overview.sample.row
     _warn_of_moving_rows(climbed, len(fitted.overview.sample.X))
     landscape = climbed.landscape

@@ -235,15 +235,7 @@ def row_memberships(
 def nodes_on_the_way(
     graph: RowGraph, Z: Floats, n_jobs: int | None = None
 ) -> list[Integers]:
-    """Nodes that rows come by: the nearest one, then its way up.
-
-    Parameters are those of :func:`nearest_nodes`.
-
-    Returns
-    -------
-    list of ndarray of shape (n,)
-        Node of each row after every step; one that has arrived stays where it is.
-    """
+    """Nodes (n,) of rows after every step: the nearest one, then its way up."""
     here, _ = nearest_nodes(graph, Z, n_jobs)
     way = [here]
     while not np.array_equal(graph.uphill[here], here):

@@ -30,20 +30,10 @@ LEAST_SCALE = 1e-3
 
 
 def principal_components(Z: Floats, most: int | None = None) -> tuple[Floats, Floats]:
-    """Standard deviations of the principal components, largest first, and their axes.
+    """Standard deviations (q,) of principal components, largest first, and axes (q, d).
 
-    Parameters
-    ----------
-    Z : ndarray of shape (n, d)
-        Rows; d may be far larger than n.
-    most : int, optional
-        Components at most.
-
-    Returns
-    -------
-    deviation : ndarray of shape (q,)
-        No component is without variance.
-    axes : ndarray of shape (q, d)
+    Rows Z (n, d) may have far more features than there are rows. At most ``most``
+    components are given, and none without variance.
     """
     Z = Z - Z.mean(axis=0)
     n, d = Z.shape
@@ -65,20 +55,10 @@ def _rank(values: Floats) -> int:
 
 @one_blas_thread()
 def shrink_components(frame: Frame, X: Floats) -> Frame:
-    """Frame of the shrunken principal components of some rows.
+    """Frame of the shrunken principal components of some rows X, the largest first.
 
-    Parameters
-    ----------
-    frame : Frame
-        Zero means and unit variances of all rows.
-    X : ndarray of shape (n, d)
-        Some of them, in the data's coordinates.
-
-    Returns
-    -------
-    Frame
-        Its coordinates are the components, the largest first; the given frame where
-        there are few features, or no component stands out.
+    The given frame has zero means and unit variances of all rows; it is returned where
+    there are few features, or no component stands out.
     """
     if X.shape[1] < FEWEST_FEATURES:
         return frame

@@ -57,18 +57,7 @@ class Valley(NamedTuple):
 
 
 def find_valley(u: Floats) -> Valley | None:
-    """Clearest valley of a kernel density estimate in one dimension.
-
-    Parameters
-    ----------
-    u : ndarray of shape (n,)
-        Coordinates of rows.
-
-    Returns
-    -------
-    Valley or None
-        None where the density has one mode.
-    """
+    """Clearest valley of a kernel density estimate of coordinates (n,), if any."""
     u = np.sort(u)
     levels = (GRID_QUANTILES[0], 0.25, 0.75, GRID_QUANTILES[1])
     low, lower, upper, high = u[(np.array(levels) * len(u)).astype(int)]
@@ -95,23 +84,11 @@ def find_valley(u: Floats) -> Valley | None:
 
 
 def find_directions(Z: Floats, rng: np.random.Generator) -> list[Floats]:
-    """Directions with a clear valley, found in three ways.
+    """Directions (d,) of standardised rows Z with a clear valley, in two or three ways.
 
     A component or a feature as it is; the pursuit; and the pursuit among components of
     more than average variance, if there are several, which has less room to follow
-    chance.
-
-    Parameters
-    ----------
-    Z : ndarray of shape (n, d)
-        Standardised rows.
-    rng : numpy.random.Generator
-        Draws the random starts.
-
-    Returns
-    -------
-    list of two or three ndarray of shape (d,)
-        Coordinates ``Z @ direction`` have unit variance.
+    chance. Coordinates along a direction have unit variance.
     """
     deviation, axes = principal_components(Z, max(1, len(Z) // ROWS_PER_COMPONENT))
     whiten = axes / deviation[:, None]

@@ -121,18 +121,6 @@ def spread_ties(X: Reals, rounding: Rounding, rng: np.random.Generator) -> Float
 
     Every value of a rounded feature is drawn anew, from half-way to the next smaller
     value to half-way to the next larger one.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Rows, in the data's coordinates.
-    rounding : Rounding
-        Which features were rounded.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray of shape (n, d)
     """
     spread = np.array(X, dtype=np.float64)
     for j in np.flatnonzero(rounding.step):

@@ -51,19 +51,7 @@ class Splits(NamedTuple):
 
 @one_blas_thread()
 def find_splits(Z: Floats, rng: np.random.Generator) -> Splits:
-    """Divide rows at the valleys of their density that are certain.
-
-    Parameters
-    ----------
-    Z : ndarray of shape (n, d)
-        Standardised rows, no two of them equal.
-    rng : numpy.random.Generator
-        Draws folds and starts.
-
-    Returns
-    -------
-    Splits
-    """
+    """Divide standardised rows, no two of them equal, at valleys that are certain."""
     part = np.zeros(len(Z), dtype=np.intp)
     found: list[float] = []
     waiting = [0]
@@ -115,22 +103,11 @@ def _count(valley: Valley, u: Floats) -> tuple[int, int]:
 
 @one_blas_thread()
 def find_discriminants(Z: Floats, part: Integers) -> Floats:
-    """Directions in which the means of parts differ, in units of their spread.
+    """Directions (q, d) in which the means of parts of standardised rows differ.
 
-    The covariance within parts is shrunk (Ledoit and Wolf): in many features its own
-    would draw the parts of these rows farther apart than they are.
-
-    Parameters
-    ----------
-    Z : ndarray of shape (n, d)
-        Standardised rows.
-    part : ndarray of shape (n,)
-        Part of each, from 0.
-
-    Returns
-    -------
-    ndarray of shape (at most n_parts - 1, d)
-        Coordinates ``Z @ directions.T`` have unit variance within parts.
+    Coordinates along them have unit variance within parts; there are at most as many as
+    parts less one. The covariance within parts is shrunk (Ledoit and Wolf): in many
+    features its own would draw the parts of these rows farther apart than they are.
     """
     share = np.bincount(part) / len(part)
     mean = group_means(Z, part)

@@ -28,6 +28,13 @@ NO_NUMBER = ("could not convert string", "float() argument must be")
 #: ... and what to do about it.
 ONLY_NUMBERS = "X must hold numbers only: encode other columns, or leave them out."
 
+#: How scikit-learn says that rows are sparse, and what to do about it.
+SPARSE = "Sparse data was passed"
+FEWER_FEATURES = (
+    "Where that is too large, give components instead: X = sklearn.decomposition."
+    "TruncatedSVD(50, random_state=0).fit_transform(X)."
+)
+
 #: Sums of weights beyond these may overflow, or lose their digits.
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100
 
@@ -79,6 +86,8 @@ def _clear_errors() -> Iterator[None]:
     except (TypeError, ValueError) as error:
         if str(error).startswith(NO_NUMBER):
             raise type(error)(f"{error}. {ONLY_NUMBERS}") from error
+        if str(error).startswith(SPARSE):
+            raise type(error)(f"{error} {FEWER_FEATURES}") from error
         raise
 
 

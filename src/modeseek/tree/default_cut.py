@@ -44,38 +44,14 @@ LEAST_GAP_END = 0.5
 
 
 def merges_on_field(tree: MergeTree, *, learned: bool) -> Bools:
-    """Merges that the default rule makes in the tree of a field.
-
-    Parameters
-    ----------
-    tree : MergeTree
-        Of the modes of the field, with standard errors.
-    learned : bool
-        Whether the widths of the field were learned.
-
-    Returns
-    -------
-    ndarray of bool of shape (n_modes - 1,)
-        Whether each merge is made.
-    """
+    """Merges to make in the tree of a field, whose widths were learned or not."""
     least = LEAST_SIGNIFICANCE_LEARNED if learned else LEAST_SIGNIFICANCE
     doubtful = tree.prominence < least * tree.std_error
     return (tree.prominence < LEAST_PROMINENCE) | doubtful
 
 
 def merges_to_keep(tree: MergeTree, n_clusters: int) -> Bools:
-    """Merges that leave so many clusters, those of the smallest prominence.
-
-    Parameters
-    ----------
-    tree : MergeTree
-    n_clusters : int
-        Clusters to leave; all modes stay where they are no more.
-
-    Returns
-    -------
-    ndarray of bool of shape (n_modes - 1,)
-    """
+    """Merges of the smallest prominence that leave so many clusters."""
     made = np.zeros(len(tree.prominence), dtype=bool)
     order = np.argsort(tree.prominence, kind="stable")
     made[order[: max(0, len(made) + 1 - n_clusters)]] = True
@@ -83,22 +59,7 @@ def merges_to_keep(tree: MergeTree, n_clusters: int) -> Bools:
 
 
 def merges_on_rows(tree: MergeTree, n_rows: int, dimension: float) -> Bools:
-    """Merges that the default rule makes in the tree of a graph of rows.
-
-    Parameters
-    ----------
-    tree : MergeTree
-        Of the modes of the graph.
-    n_rows : int
-        Number of nodes of the graph.
-    dimension : float
-        Intrinsic dimension of the rows.
-
-    Returns
-    -------
-    ndarray of bool of shape (n_modes - 1,)
-        Whether each merge is made.
-    """
+    """Merges to make in the tree of a graph of so many rows, which fill a dimension."""
     chance = chance_prominence(n_rows, dimension)
     if tree.prominence.max(initial=0.0) < chance:
         return np.ones(len(tree.prominence), dtype=bool)
@@ -109,55 +70,21 @@ def merges_on_rows(tree: MergeTree, n_rows: int, dimension: float) -> Bools:
 def evidence_on_rows(tree: MergeTree, n_rows: int, dimension: float) -> float:
     """Evidence that a graph of rows has clusters, to compare graphs of the same rows.
 
-    Parameters
-    ----------
-    tree : MergeTree
-        Of a graph of rows.
-    n_rows : int
-        Nodes of the graph.
-    dimension : float
-        Of what the rows fill.
-
-    Returns
-    -------
-    float
-        Sum over the prominences that stand by themselves of how many times, on a log
-        scale, they exceed that of chance; 0 where none does.
+    Sum over the prominences that stand by themselves of how many times, on a log scale,
+    they exceed that of chance; 0 where none does.
     """
     excess = tree.prominence / chance_prominence(n_rows, dimension)
     return float(np.log(excess[excess > CERTAIN]).sum())
 
 
 def chance_prominence(n_rows: int, dimension: float) -> float:
-    """Prominence that modes of chance stay below in 19 of 20 uniform draws.
-
-    Parameters
-    ----------
-    n_rows : int
-        Number of nodes of the graph of rows.
-    dimension : float
-        Intrinsic dimension of the rows, at least 1.
-
-    Returns
-    -------
-    float
-    """
+    """Prominence that modes of chance stay below in 19 of 20 uniform draws."""
     size = (n_rows / (n_rows + 300.0)) ** 0.7
     return float((0.26 + 2.15 / dimension + 0.075 * dimension) * size)
 
 
 def widest_gap(prominence: Floats) -> float:
-    """Smallest prominence above the widest gap; infinite where there is none.
-
-    Parameters
-    ----------
-    prominence : ndarray of shape (m,)
-        Of all merges, in any order.
-
-    Returns
-    -------
-    float
-    """
+    """Smallest prominence above the widest gap; infinite where there is none."""
     falling = np.sort(prominence)[::-1]
     gap = -np.diff(np.log1p(falling), append=0.0)
     worth = np.sqrt(1.0 + np.arange(len(gap))) * gap
