@@ -437,8 +437,8 @@ def test_a_model_without_the_columns_of_a_table_is_refused(rows, tmp_path, capsy
 
 def test_warnings_are_one_line(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(
-        "modeseek.cluster.ModeClustering._warn_of_moving_rows",
-        lambda self, n: warnings.warn("still\nmoving", stacklevel=2),
+        "modeseek.cluster.fitting._warn_of_moving_rows",
+        lambda climbed, n: warnings.warn("still\nmoving", stacklevel=2),
     )
     path = write_csv(tmp_path / "rows.csv")
     assert run(["cluster", str(path), "-q", "--raw"]) == 0
