@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -28,17 +28,6 @@ def replacing(path: str | os.PathLike[str], *, force: bool = True) -> Iterator[P
     raises, it is removed and whatever stood at ``path`` is as it was. Links are
     followed, and a device or a pipe is written to, not replaced. Without ``force`` a
     file that is there is refused, before anything is written and again at the end.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from modeseek.files import replacing
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with replacing(Path(folder, "rows.csv")) as unfinished:
-    ...         _ = unfinished.write_text("a,b")
-    ...     Path(folder, "rows.csv").read_text()
-    'a,b'
     """
     place = Path(os.path.realpath(path))
     if is_stream(place):
@@ -56,9 +45,8 @@ def replacing(path: str | os.PathLike[str], *, force: bool = True) -> Iterator[P
         os.replace(unfinished, place)
     except OSError as error:
         # Say it of the file that was asked for, not of one that nobody knows.
-        if error.errno is not None and (
-            error.errno in FULL or unfinished.name in str(error)
-        ):
+        concerns_it = error.errno in FULL or unfinished.name in str(error)
+        if error.errno is not None and concerns_it:
             what = os.strerror(error.errno)
             raise OSError(error.errno, what, str(path)) from error
         raise
@@ -105,17 +93,33 @@ def draining(stream: BinaryIO) -> Iterator[Path]:
         stream.flush()
 
 
-@contextmanager
-def output_file(path: Path | None, *, force: bool) -> Iterator[Path]:
+def output_file(path: Path | None, *, force: bool) -> AbstractContextManager[Path]:
     """Give a file to write that goes to its place when all went well.
 
     No path is standard output; ``force`` replaces a file that is there.
     """
-    where = (
-        draining(sys.stdout.buffer) if path is None else replacing(path, force=force)
-    )
-    with where as unfinished:
-        yield unfinished
+    if path is None:
+        return draining(sys.stdout.buffer)
+    return replacing(path, force=force)
+
+
+@contextmanager
+def input_file(file: str) -> Iterator[tuple[Path, str]]:
+    """Give a file to read, as often as need be, and what messages call it.
+
+    - is standard input, which is copied first, as a pipe is.
+    """
+    with ExitStack() as stack:
+        path, name = Path(file), file
+        if file == "-":
+            path, name = (
+                stack.enter_context(spooled(sys.stdin.buffer)),
+                "standard input",
+            )
+        elif is_stream(path):
+            pipe = stack.enter_context(path.open("rb"))
+            path = stack.enter_context(spooled(pipe))
+        yield path, name
 
 
 @contextmanager

@@ -48,12 +48,12 @@ from modeseek.tree.merge_tree import MergeTree
 #: Version of the format. A file of a later one is refused, of an earlier one read.
 FORMAT = 2
 
-#: What types were called in files of format 1, where their names have changed.
+#: Types as files of format 1 name them, where that has changed, and their modules now.
 FORMER_MODULES = {
-    ("modeseek.kernel", "KernelDensityGradient"): "modeseek.gradient",
-    ("modeseek.moments", "Moments"): "modeseek.gradient",
-    ("modeseek.rounding", "Rounding"): "modeseek.rows",
-    ("modeseek.rowgraph", "RowGraph"): "modeseek.graph",
+    "modeseek.kernel.KernelDensityGradient": "modeseek.gradient",
+    "modeseek.moments.Moments": "modeseek.gradient",
+    "modeseek.rounding.Rounding": "modeseek.rows",
+    "modeseek.rowgraph.RowGraph": "modeseek.graph",
 }
 
 #: Member of the archive in which skops describes the model.
@@ -198,12 +198,11 @@ def save_model(
         "cofactors": [float(cofactor) for cofactor in cofactors],
     }
     content = io.BytesIO(skops.io.dumps(model, compression=zipfile.ZIP_DEFLATED))
-    for kind in _named_types(_schema(zipfile.ZipFile(content))):
-        if not _is_known(kind):
-            raise ModelError(
-                f"The model holds {kind!r} and could not be loaded again: give a "
-                "penalty by its name, and remove what you have added."
-            )
+    for kind in _unknown_types(_schema(zipfile.ZipFile(content))):
+        raise ModelError(
+            f"The model holds {kind!r} and could not be loaded again: give a penalty "
+            "by its name, and remove what you have added."
+        )
     with zipfile.ZipFile(content, "a") as archive:
         archive.writestr(ABOUT, json.dumps(about, ensure_ascii=False))
     with replacing(path, force=force) as beside:
@@ -233,7 +232,7 @@ def load_model(path: str | os.PathLike[str]) -> SavedModel:
             about = _about(name, archive)
             schema = _schema(archive)
             if about["format"] == 1:
-                schema = _rename_types(schema)
+                _rename_types(schema)
                 content = _replace_schema(archive, schema)
     except ModelError:
         raise
@@ -241,13 +240,13 @@ def load_model(path: str | os.PathLike[str]) -> SavedModel:
         raise ModelError(f"{name}: not a model saved by modeseek.") from error
     except (NotImplementedError, RuntimeError, RecursionError, EOFError) as error:
         raise ModelError(f"{name}: not a model saved by modeseek.") from error
-    _check_types(name, schema)
+    for kind in _unknown_types(schema):
+        raise _foreign(name, kind)
     model = _load(name, content, about["format"])
     columns, cofactors = tuple(about["columns"]), tuple(about["cofactors"])
-    if len(columns) not in (0, model.n_features_in_):
-        raise ModelError(f"{name}: the model and its columns do not match.")
-    if len(cofactors) not in (0, model.n_features_in_):
-        raise ModelError(f"{name}: the model and its cofactors do not match.")
+    for what, entries in {"columns": columns, "cofactors": cofactors}.items():
+        if len(entries) not in (0, model.n_features_in_):
+            raise ModelError(f"{name}: the model and its {what} do not match.")
     return SavedModel(model, columns, cofactors)
 
 
@@ -283,17 +282,12 @@ def _schema(archive: zipfile.ZipFile) -> Any:
     return json.loads(archive.read(SCHEMA))
 
 
-def _rename_types(schema: Any) -> Any:
+def _rename_types(schema: Any) -> None:
     """Give the types in a description of format 1 the names of today."""
-    if isinstance(schema, list):
-        return [_rename_types(part) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    renamed = {name: _rename_types(part) for name, part in schema.items()}
-    former = (renamed.get(MODULE), renamed.get(CLASS))
-    if former in FORMER_MODULES:
-        renamed[MODULE] = FORMER_MODULES[former]
-    return renamed
+    for part in _typed_parts(schema):
+        former = _type_name(part)
+        if former in FORMER_MODULES:
+            part[MODULE] = FORMER_MODULES[former]
 
 
 def _replace_schema(archive: zipfile.ZipFile, schema: Any) -> bytes:
@@ -307,27 +301,25 @@ def _replace_schema(archive: zipfile.ZipFile, schema: Any) -> bytes:
     return content.getvalue()
 
 
-def _named_types(schema: Any) -> Iterator[str]:
-    """Yield every type and function that a description names, however deep."""
+def _typed_parts(schema: Any) -> Iterator[dict[str, Any]]:
+    """Yield the parts of a description that name a type or function, however deep."""
     if isinstance(schema, dict):
         if CLASS in schema or MODULE in schema:
-            yield f"{schema.get(MODULE)}.{schema.get(CLASS)}"
-        for part in schema.values():
-            yield from _named_types(part)
-    elif isinstance(schema, list):
-        for part in schema:
-            yield from _named_types(part)
+            yield schema
+        schema = list(schema.values())
+    for part in schema if isinstance(schema, list) else ():
+        yield from _typed_parts(part)
 
 
-def _check_types(name: str, schema: Any) -> None:
-    """Refuse types of other packages, before skops so much as imports one."""
-    for kind in _named_types(schema):
-        if not _is_known(kind):
-            raise _foreign(name, kind)
+def _type_name(part: dict[str, Any]) -> str:
+    return f"{part.get(MODULE)}.{part.get(CLASS)}"
 
 
-def _is_known(kind: str) -> bool:
-    return kind in OWN_TYPES or kind.split(".")[0] in KNOWN_PACKAGES
+def _unknown_types(schema: Any) -> Iterator[str]:
+    """Yield the types of other packages, before skops so much as imports one."""
+    for kind in map(_type_name, _typed_parts(schema)):
+        if kind not in OWN_TYPES and kind.split(".")[0] not in KNOWN_PACKAGES:
+            yield kind
 
 
 def _foreign(name: str, kind: str) -> ModelError:

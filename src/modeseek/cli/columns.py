@@ -62,9 +62,7 @@ def _why_not(table: Table, head: pa.RecordBatch, column: str) -> str:
         return "a clock" if column in table.cytometry.clocks() else ""
     values = head.column(column)
     kind = values.type
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        return ""
-    if pa.types.is_decimal(kind):
+    if _is_numeric(kind):
         return ""
     if not is_text(kind):
         return f"of type {kind}"
@@ -79,6 +77,11 @@ def _why_not(table: Table, head: pa.RecordBatch, column: str) -> str:
     if n_bad <= (1.0 - MOSTLY_NUMBERS) * present:
         _refuse_cell(table, values, column, pc.index(bad, True).as_py(), 0)
     return "text"
+
+
+def _is_numeric(kind: pa.DataType) -> bool:
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    return any(test(kind) for test in tests)
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -149,12 +152,7 @@ def column_numbers(
             _refuse_cell(table, values, column, max(bad, 0), first_row)
     elif pa.types.is_boolean(kind):
         values = values.cast(pa.uint8()).cast(pa.float64())
-    elif (
-        pa.types.is_integer(kind)
-        or pa.types.is_floating(kind)
-        or pa.types.is_decimal(kind)
-        or pa.types.is_null(kind)
-    ):
+    elif _is_numeric(kind) or pa.types.is_null(kind):
         values = values.cast(pa.float64(), safe=False)
     else:
         raise TableError(

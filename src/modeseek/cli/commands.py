@@ -17,21 +17,17 @@ import typer
 
 from modeseek import __version__
 from modeseek.cli.options import (
-    Contrast,
-    Draw,
-    DrawOption,
     File,
     FitOptions,
     Force,
     ImageFile,
     ImageOptions,
     ImageProminence,
-    MinSize,
     ModelFile,
-    NSegments,
     Output,
     ReadOptions,
     SaveModel,
+    SegmentOptions,
     TableOrModel,
     UseModel,
     WriteOptions,
@@ -42,10 +38,10 @@ from modeseek.errors import DataError, UsageError, requiring, say
 from modeseek.files import (
     beside_file,
     ending,
+    input_file,
     output_file,
     refuse_existing,
     replacing,
-    spooled,
 )
 
 if TYPE_CHECKING:
@@ -155,12 +151,11 @@ def predict(
     """
     with requiring("cli"):
         from modeseek.cli import tasks
-    saved = tasks.load(model, reading.jobs)
+    fitted, recipe = tasks.load(model, reading.jobs)
     with tasks.opened(file, reading) as table:
         target = tasks.Target(table, file, writing)
-        recipe = tasks.saved_recipe(saved)
-        sizes = tasks.label_table(target, reading, recipe, saved.model, table.n_rows)
-    tasks.summarize(target, reading, recipe, saved.model, sizes)
+        sizes = tasks.label_table(target, reading, recipe, fitted, table.n_rows)
+    tasks.summarize(target, reading, recipe, fitted, sizes)
 
 
 @app.command()
@@ -181,8 +176,7 @@ def tree(file: TableOrModel, fitting: FitOptions, reading: ReadOptions) -> None:
         from modeseek import persist
         from modeseek.cli import console, tasks
     if file != "-" and persist.is_model(file):
-        saved = tasks.load(Path(file), reading.jobs)
-        fitted, recipe = saved.model, tasks.saved_recipe(saved)
+        fitted, recipe = tasks.load(Path(file), reading.jobs)
         tasks.recut(file, fitted, fitting)
     else:
         with tasks.opened(file, reading) as table:
@@ -227,8 +221,7 @@ def report(
             fitted, rows = tasks.fit_table(table, reading, fitting, in_memory=True)
             modes = fitted.row_modes_
         else:
-            saved = tasks.load(model, reading.jobs)
-            fitted, recipe = saved.model, tasks.saved_recipe(saved)
+            fitted, recipe = tasks.load(model, reading.jobs)
             tasks.recut(str(model), fitted, fitting)
             rows = tasks.find_rows(table, recipe, reading, fitting, in_memory=True)
             modes = None
@@ -250,15 +243,7 @@ def report(
 
 @app.command()
 @grouped
-def segment(
-    file: ImageFile,
-    options: ImageOptions,
-    draw: DrawOption = Draw.means,
-    prominence: ImageProminence = None,
-    contrast: Contrast = None,
-    n_segments: NSegments = None,
-    min_size: MinSize = None,
-) -> None:
+def segment(file: ImageFile, options: ImageOptions, wanted: SegmentOptions) -> None:
     """Divide an image into segments, by the modes that its pixels climb to.
 
     [bold]Examples[/bold]
@@ -269,36 +254,20 @@ def segment(
 
     modeseek segment photo.jpg --output segments.npy
     """
-    with requiring("cli"):
-        from modeseek.cli import console
     with requiring("image"):
         from modeseek import image
         from modeseek.image import image_files
-    check_finite("--prominence", prominence)
-    check_finite("--contrast", contrast)
-    levels: dict[str, Any] = {
-        "prominence": prominence,
-        "contrast": contrast,
-        "min_size": min_size,
-    }
-    given = {name: value for name, value in levels.items() if value is not None}
     path = options.output_path(file, ".segments.png")
-    source = _read_image(file, options)
-    with console.stages() as stage, _naming_file(file):
-        segments = image.segment(
-            source.pixels,
-            n_segments=n_segments,
-            channel_axis=source.channel_axis,
-            **options.settings(stage),
-            **given,
-        )
+    with _opened_image(file, options) as (source, settings):
+        segments = image.segment(source.pixels, **settings, **wanted.levels())
     with output_file(path, force=options.force) as unfinished:
-        image_files.write_segments(unfinished, str(path), source, segments, draw)
+        image_files.write_segments(unfinished, str(path), source, segments, wanted.draw)
     if not options.quiet:
+        from modeseek.cli import console
+
         _say_written(path)
         colors = image_files.mean_colors(source, segments)
-        table = console.segment_table(segments, colors)
-        console.show(table, stderr=path is None)
+        console.show(console.segment_table(segments, colors), stderr=path is None)
 
 
 @app.command()
@@ -314,53 +283,42 @@ def smooth(
 
     modeseek smooth photo.jpg --prominence 0.3 --output flat.png
     """
-    with requiring("cli"):
-        from modeseek.cli import console
     with requiring("image"):
         from modeseek import image
         from modeseek.image import image_files
-    check_finite("--prominence", prominence)
+    check_finite(prominence=prominence)
     path = options.output_path(file, f".smooth{ending(file)}")
-    source = _read_image(file, options)
-    with console.stages() as stage, _naming_file(file):
-        pixels = image.smooth(
-            source.pixels,
-            prominence=prominence or 0.0,
-            channel_axis=source.channel_axis,
-            **options.settings(stage),
-        )
+    with _opened_image(file, options) as (source, settings):
+        pixels = image.smooth(source.pixels, prominence=prominence or 0.0, **settings)
     with output_file(path, force=options.force) as unfinished:
         image_files.write_image(unfinished, str(path), source, pixels)
     if not options.quiet:
         _say_written(path)
 
 
-def _read_image(file: str, options: ImageOptions) -> StoredImage:
-    """Read an image from a file or from standard input."""
-    from modeseek.image.image_files import read_image
-
-    with ExitStack() as stack:
-        path = Path(file)
-        if file == "-":
-            path = stack.enter_context(spooled(sys.stdin.buffer))
-        source = read_image(path, "standard input" if file == "-" else file)
+@contextmanager
+def _opened_image(
+    file: str, options: ImageOptions
+) -> Iterator[tuple[StoredImage, dict[str, Any]]]:
+    """Give an image and the settings of the work on it; errors name the file."""
+    with requiring("cli"):
+        from modeseek.cli.console import stages
+        from modeseek.image.image_files import read_image
+    with input_file(file) as (path, name):
+        source = read_image(path, name)
     if source.n_frames > 1 and not options.quiet:
         say(f"{file}: the first of {source.n_frames} images in it")
-    return source
+    try:
+        with stages() as stage:
+            settings = options.settings(stage)
+            yield source, {"channel_axis": source.channel_axis, **settings}
+    except (ValueError, TypeError) as error:
+        raise DataError(f"{file}: {error}") from error
 
 
 def _say_written(path: Path | None) -> None:
     if path is not None:
         say(f"wrote {path}")
-
-
-@contextmanager
-def _naming_file(file: str) -> Iterator[None]:
-    """Begin what the library says of bad data with the name of the file."""
-    try:
-        yield
-    except (ValueError, TypeError) as error:
-        raise DataError(f"{file}: {error}") from error
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -16,6 +16,7 @@ from rich.tree import Tree
 
 from modeseek.cluster.mode_clustering import ModeClustering
 from modeseek.errors import one_line
+from modeseek.plot.drawing import shortened
 from modeseek.rows.arrays import Floats, Integers
 
 #: Work that takes longer than this shows a bar.
@@ -112,17 +113,14 @@ def cluster_table(
     table = _new_table("cluster", "rows", "share", "prominence")
     shown = list(columns[:SHOWN_FEATURES])
     for column in shown:
-        name = one_line(column)
-        table.add_column(
-            Text(name if len(name) <= 18 else f"{name[:17]}…"), justify="right"
-        )
+        table.add_column(Text(shortened(one_line(column))), justify="right")
     if len(columns) > len(shown):
         table.add_column(f"+{len(columns) - len(shown)}")
-    heights = _prominences(model)
     total = max(1, int(sizes.sum()))
     for k, size in enumerate(sizes):
+        height = _prominence(model, model.cluster_modes_[k])
         mode = [number(value) for value in centers[k, : len(shown)]]
-        table.add_row(str(k), f"{size:,}", f"{size / total:.1%}", heights[k], *mode)
+        table.add_row(str(k), f"{size:,}", f"{size / total:.1%}", height, *mode)
     return table
 
 
@@ -144,18 +142,13 @@ def segment_table(segments: Integers, colors: Floats) -> Table:
     return table
 
 
-def _prominences(model: ModeClustering) -> list[str]:
-    """Prominence of each cluster with its standard error, as text."""
+def _prominence(model: ModeClustering, mode: int) -> str:
+    """Prominence of a mode with its standard error, as text."""
     tree = model.merge_tree_
-    texts = []
-    for top in model.cluster_modes_:
-        merge = np.flatnonzero(tree.child == top)
-        if len(merge):
-            i = merge[0]
-            texts.append(f"{tree.prominence[i]:.2f} ± {tree.std_error[i]:.2f}")
-        else:
-            texts.append("highest")
-    return texts
+    merge = np.flatnonzero(tree.child == mode)
+    if not len(merge):
+        return "highest"
+    return f"{tree.prominence[merge[0]]:.2f} ± {tree.std_error[merge[0]]:.2f}"
 
 
 def merge_tree(model: ModeClustering, columns: Sequence[str], modes: Floats) -> Tree:
@@ -169,32 +162,28 @@ def merge_tree(model: ModeClustering, columns: Sequence[str], modes: Floats) -> 
     shown = [one_line(column) for column in columns[:SHOWN_FEATURES]]
     tops = set(model.cluster_modes_.tolist())
 
-    def describe(mode: int, merge: int | None) -> Text:
-        cluster = int(model.mode_labels_[mode])
+    root = next(iter(set(range(len(modes))) - set(tree.child.tolist())))
+
+    def describe(mode: int) -> Text:
         at = ", ".join(
             f"{name} {number(value)}"
             for name, value in zip(shown, modes[mode], strict=False)
         )
-        height = "highest"
-        if merge is not None:
-            error = tree.std_error[merge]
-            height = f"prominence {tree.prominence[merge]:.2f} ± {error:.2f}"
+        height = _prominence(model, mode)
+        if mode != root:
+            height = f"prominence {height}"
         share = f"{rows[mode]:,} row{'s' if rows[mode] != 1 else ''}"
         if mode in tops:
-            text = Text(f"cluster {cluster}", style="bold")
+            text = Text(f"cluster {model.mode_labels_[mode]}", style="bold")
             return text.append(f"  {height}, {share}, at {at}", style="not bold")
         return Text(f"merged  {height}, {share}, at {at}", style="dim")
 
-    merges_into: dict[int, list[int]] = {}
-    for i in reversed(range(len(tree.child))):  # from the lowest saddle up
-        merges_into.setdefault(int(tree.parent[i]), []).append(i)
-    root = next(iter(set(range(len(modes))) - set(tree.child.tolist())))
-    drawn = {root: Tree(describe(root, None))}
+    drawn = {root: Tree(describe(root))}
     waiting = [root]
     while waiting:
         parent = waiting.pop()
-        for i in merges_into.get(parent, []):
+        for i in np.flatnonzero(tree.parent == parent)[::-1]:  # from the lowest saddle
             child = int(tree.child[i])
-            drawn[child] = drawn[parent].add(describe(child, i))
+            drawn[child] = drawn[parent].add(describe(child))
             waiting.append(child)
     return drawn[root]

@@ -15,23 +15,11 @@ import typer
 from modeseek.errors import UsageError
 from modeseek.files import beside_file, refuse_existing
 
+#: Formats of tables.
+Format = StrEnum("Format", ["csv", "parquet", "feather", "npy", "fcs"])
 
-class Format(StrEnum):
-    """Formats of tables."""
-
-    csv = "csv"
-    parquet = "parquet"
-    feather = "feather"
-    npy = "npy"
-    fcs = "fcs"
-
-
-class Draw(StrEnum):
-    """How segments are drawn."""
-
-    means = "means"
-    borders = "borders"
-    labels = "labels"
+#: How segments are drawn.
+Draw = StrEnum("Draw", ["means", "borders", "labels"])
 
 
 def _option(panel: str, text: str, *names: str, **limits: Any) -> Any:
@@ -43,224 +31,71 @@ def _option(panel: str, text: str, *names: str, **limits: Any) -> Any:
     return typer.Option(*names, help=text, rich_help_panel=panel, **limits)
 
 
+_columns_option = functools.partial(_option, "Columns and rows")
+_fit_option = functools.partial(_option, "Clustering")
+_file_option = functools.partial(_option, "Files")
+_image_option = functools.partial(_option, "Image")
+
+
 def _argument(text: str) -> Any:
     return typer.Argument(help=text, show_default=False)
 
 
-COLUMNS, FITTING, FILES = "Columns and rows", "Clustering", "Files"
-
 File = Annotated[
     str, _argument("Table: CSV, Parquet, Feather, NPY or FCS; - is standard input.")
 ]
-Columns = Annotated[
-    list[str] | None,
-    _option(
-        COLUMNS,
-        "Columns to cluster by, separated by commas; by default all that hold numbers.",
-        *("--columns", "-c"),
-    ),
-]
-DropColumns = Annotated[
-    list[str] | None, _option(COLUMNS, "Columns not to cluster by.", "--drop-columns")
-]
-DropMissing = Annotated[
-    bool,
-    _option(
-        COLUMNS,
-        "Leave rows with missing values out of the output; kept rows have an empty "
-        "cluster (NaN in NPY and FCS). They are counted either way.",
-        "--drop-missing/--keep-missing",
-    ),
-]
-Cofactor = Annotated[
-    float | None,
-    _option(
-        COLUMNS,
-        "Take arcsinh(x / cofactor); 0 for none. By default none, but for FCS: 150 "
-        "with scatter channels (fluorescence), 5 without (mass cytometry). Scatter "
-        "stays linear.",
-        min=0.0,
-    ),
-]
-Compensate = Annotated[
-    bool,
-    _option(
-        COLUMNS,
-        "Undo spill between the channels of an FCS file by its own matrix.",
-        "--compensate/--no-compensate",
-    ),
-]
-Delimiter = Annotated[
-    str | None,
-    _option(
-        COLUMNS,
-        "Character between the cells of a CSV file; by default recognised from its "
-        "first line.",
-    ),
-]
-Header = Annotated[
-    bool | None,
-    _option(
-        COLUMNS,
-        "Whether a CSV file starts with the names of its columns; by default, unless "
-        "its first line is numbers.",
-        "--header/--no-header",
-        show_default=False,
-    ),
-]
-Standardize = Annotated[
-    bool,
-    _option(
-        FITTING,
-        "Standardise columns, so that their units do not matter, or take them as they "
-        "are, in a unit that all share.",
-        "--standardize/--raw",
-    ),
-]
-Prominence = Annotated[
-    float | None,
-    _option(
-        FITTING,
-        "Merge modes of a smaller prominence, which is how far the log-density falls "
-        "between a mode and a higher one; 0 keeps all. By default modes are merged "
-        "that chance may have made.",
-        min=0.0,
-    ),
-]
-NClusters = Annotated[
-    int | None,
-    _option(
-        FITTING,
-        "Merge the least prominent modes until so many clusters are left.",
-        min=1,
-    ),
-]
-Seed = Annotated[
-    int, _option(FITTING, "Seed of all random draws.", min=0, max=2**32 - 1)
-]
-Jobs = Annotated[
-    int | None,
-    _option(
-        FITTING,
-        "Threads; by default every core. The result does not depend on it.",
-        *("--jobs", "-j"),
-    ),
-]
-MaxRows = Annotated[
-    int | None,
-    _option(
-        FITTING,
-        "Rows to fit on at most, drawn at random; by default all, as far as memory "
-        "suffices. All rows get a cluster.",
-        min=2,
-    ),
-]
-Output = Annotated[
-    str | None,
-    _option(
-        FILES,
-        "File to write, - for standard output; by default beside the input.",
-        *("--output", "-o"),
-    ),
-]
-OutputFormat = Annotated[
-    Format | None,
-    _option(
-        FILES,
-        "Format to write; by default by the ending, or that of the input.",
-        *("--format", "-f"),
-    ),
-]
-ClusterColumn = Annotated[str, _option(FILES, "Name of the column to add.")]
-Force = Annotated[bool, _option(FILES, "Replace files that exist.", "--force")]
-Quiet = Annotated[
-    bool, _option(FILES, "Print errors and warnings only.", "--quiet", "-q")
-]
 ModelFile = Annotated[Path, _argument("Model saved by cluster --model.")]
-SaveModel = Annotated[
-    Path | None, _option(FILES, "Save the model here.", "--model", "-m")
-]
-UseModel = Annotated[
-    Path | None,
-    _option(
-        FILES,
-        "Show the clusters of this model, instead of fitting one.",
-        *("--model", "-m"),
-    ),
-]
 TableOrModel = Annotated[str, _argument("Table, or a model saved by cluster --model.")]
-
-IMAGES = "Image"
 ImageFile = Annotated[
     str,
     _argument(
         "Image: PNG, JPEG, TIFF, WebP and what else Pillow reads; - is standard input."
     ),
 ]
-ImageOutput = Annotated[
+Seed = Annotated[int, _fit_option("Seed of all random draws.", min=0, max=2**32 - 1)]
+Jobs = Annotated[
+    int | None,
+    _fit_option(
+        "Threads; by default every core. The result does not depend on it.",
+        *("--jobs", "-j"),
+    ),
+]
+Output = Annotated[
     str | None,
-    _option(
-        FILES,
-        "Image to write, - for a PNG on standard output; by default beside the input. "
-        "Segments can be written as an NPY array, too.",
+    _file_option(
+        "File to write, - for standard output; by default beside the input.",
         *("--output", "-o"),
     ),
 ]
-MaxPixels = Annotated[
-    int,
-    _option(
-        IMAGES,
-        "Blocks that a larger image is reduced to; 0 lets every pixel climb.",
-        min=0,
+ClusterColumn = Annotated[str, _file_option("Name of the column to add.")]
+Force = Annotated[bool, _file_option("Replace files that exist.", "--force")]
+Quiet = Annotated[
+    bool, _file_option("Print errors and warnings only.", "--quiet", "-q")
+]
+SaveModel = Annotated[
+    Path | None, _file_option("Save the model here.", "--model", "-m")
+]
+UseModel = Annotated[
+    Path | None,
+    _file_option(
+        "Show the clusters of this model, instead of fitting one.", "--model", "-m"
     ),
 ]
 ImageProminence = Annotated[
     float | None,
-    _option(
-        IMAGES,
+    _image_option(
         "Merge modes between which the log-density falls less than this; by default "
         "0.3 for segments, and 0 to smooth.",
         min=0.0,
     ),
 ]
-Contrast = Annotated[
-    float | None,
-    _option(
-        IMAGES,
-        "Join neighbouring segments whose border has less contrast than this; 0 joins "
-        "none. By default 0.5.",
-        min=0.0,
-    ),
-]
-NSegments = Annotated[
-    int | None,
-    _option(
-        IMAGES, "Join neighbouring segments until at most so many are left.", min=1
-    ),
-]
-MinSize = Annotated[
-    int | None,
-    _option(
-        IMAGES,
-        "Join segments of fewer pixels to a neighbour; by default 0.2 % of all pixels.",
-        min=0,
-    ),
-]
-DrawOption = Annotated[
-    Draw,
-    _option(
-        IMAGES,
-        "Every segment in its mean colour, borders over the image, or the number of "
-        "the segment as a grey value of 16 bits.",
-        "--draw",
-    ),
-]
 
 
-def check_finite(name: str, value: float | None) -> None:
-    """Refuse NaN and infinities."""
-    if value is not None and not math.isfinite(value):
-        raise UsageError(f"{name} must be a finite number; got {value}.")
+def check_finite(**values: float | None) -> None:
+    """Refuse NaN and infinities, which ranges of options let through."""
+    for name, value in values.items():
+        if value is not None and not math.isfinite(value):
+            raise UsageError(f"--{name} must be a finite number; got {value}.")
 
 
 def _check_jobs(jobs: int | None) -> None:
@@ -271,9 +106,29 @@ def _check_jobs(jobs: int | None) -> None:
 class ReadOptions(NamedTuple):
     """How to read a table, and how to go about it."""
 
-    delimiter: Delimiter = None
-    header: Header = None
-    compensate: Compensate = True
+    delimiter: Annotated[
+        str | None,
+        _columns_option(
+            "Character between the cells of a CSV file; by default recognised from its "
+            "first line."
+        ),
+    ] = None
+    header: Annotated[
+        bool | None,
+        _columns_option(
+            "Whether a CSV file starts with the names of its columns; by default, "
+            "unless its first line is numbers.",
+            "--header/--no-header",
+            show_default=False,
+        ),
+    ] = None
+    compensate: Annotated[
+        bool,
+        _columns_option(
+            "Undo spill between the channels of an FCS file by its own matrix.",
+            "--compensate/--no-compensate",
+        ),
+    ] = True
     jobs: Jobs = None
     quiet: Quiet = False
 
@@ -287,37 +142,92 @@ class ReadOptions(NamedTuple):
 class FitOptions(NamedTuple):
     """What to fit a model to, and how."""
 
-    columns: Columns = None
-    drop_columns: DropColumns = None
-    cofactor: Cofactor = None
-    standardize: Standardize = True
-    prominence: Prominence = None
-    n_clusters: NClusters = None
+    columns: Annotated[
+        list[str] | None,
+        _columns_option(
+            "Columns to cluster by, separated by commas; by default all that hold "
+            "numbers.",
+            *("--columns", "-c"),
+        ),
+    ] = None
+    drop_columns: Annotated[
+        list[str] | None,
+        _columns_option("Columns not to cluster by.", "--drop-columns"),
+    ] = None
+    cofactor: Annotated[
+        float | None,
+        _columns_option(
+            "Take arcsinh(x / cofactor); 0 for none. By default none, but for FCS: 150 "
+            "with scatter channels (fluorescence), 5 without (mass cytometry). Scatter "
+            "stays linear.",
+            min=0.0,
+        ),
+    ] = None
+    standardize: Annotated[
+        bool,
+        _fit_option(
+            "Standardise columns, so that their units do not matter, or take them as "
+            "they are, in a unit that all share.",
+            "--standardize/--raw",
+        ),
+    ] = True
+    prominence: Annotated[
+        float | None,
+        _fit_option(
+            "Merge modes of a smaller prominence, which is how far the log-density "
+            "falls between a mode and a higher one; 0 keeps all. By default modes are "
+            "merged that chance may have made.",
+            min=0.0,
+        ),
+    ] = None
+    n_clusters: Annotated[
+        int | None,
+        _fit_option(
+            "Merge the least prominent modes until so many clusters are left.", min=1
+        ),
+    ] = None
     seed: Seed = 0
-    max_rows: MaxRows = None
+    max_rows: Annotated[
+        int | None,
+        _fit_option(
+            "Rows to fit on at most, drawn at random; by default all, as far as memory "
+            "suffices. All rows get a cluster.",
+            min=2,
+        ),
+    ] = None
 
     def check(self) -> None:
         """Refuse options that contradict each other."""
         if self.prominence is not None and self.n_clusters is not None:
             raise UsageError("give either --prominence or --n-clusters.")
-        # Ranges of options let infinities through, and in older typer NaN.
-        check_finite("--prominence", self.prominence)
-        check_finite("--cofactor", self.cofactor)
+        check_finite(prominence=self.prominence, cofactor=self.cofactor)
 
     def settings(self) -> dict[str, Any]:
         """What a report tells of them: the seed, and where the tree was cut."""
         told = {"seed": self.seed, "cut at prominence": self.prominence}
-        told["cut to clusters"] = self.n_clusters
-        return {name: value for name, value in told.items() if value is not None}
+        return _given(told | {"cut to clusters": self.n_clusters})
 
 
 class WriteOptions(NamedTuple):
     """Where labelled rows go."""
 
     output: Output = None
-    output_format: OutputFormat = None
+    output_format: Annotated[
+        Format | None,
+        _file_option(
+            "Format to write; by default by the ending, or that of the input.",
+            *("--format", "-f"),
+        ),
+    ] = None
     cluster_column: ClusterColumn = "cluster"
-    drop_missing: DropMissing = False
+    drop_missing: Annotated[
+        bool,
+        _columns_option(
+            "Leave rows with missing values out of the output; kept rows have an empty "
+            "cluster (NaN in NPY and FCS). They are counted either way.",
+            "--drop-missing/--keep-missing",
+        ),
+    ] = False
     force: Force = False
 
     def check(self) -> None:
@@ -329,8 +239,20 @@ class WriteOptions(NamedTuple):
 class ImageOptions(NamedTuple):
     """How to work on an image, and where the result goes."""
 
-    output: ImageOutput = None
-    max_pixels: MaxPixels = 10_000
+    output: Annotated[
+        str | None,
+        _file_option(
+            "Image to write, - for a PNG on standard output; by default beside the "
+            "input. Segments can be written as an NPY array, too.",
+            *("--output", "-o"),
+        ),
+    ] = None
+    max_pixels: Annotated[
+        int,
+        _image_option(
+            "Blocks that a larger image is reduced to; 0 lets every pixel climb.", min=0
+        ),
+    ] = 10_000
     seed: Seed = 0
     jobs: Jobs = None
     force: Force = False
@@ -360,8 +282,57 @@ class ImageOptions(NamedTuple):
         }
 
 
+class SegmentOptions(NamedTuple):
+    """Which segments to make, and how to draw them."""
+
+    draw: Annotated[
+        Draw,
+        _image_option(
+            "Every segment in its mean colour, borders over the image, or the number "
+            "of the segment as a grey value of 16 bits.",
+            "--draw",
+        ),
+    ] = Draw.means
+    prominence: ImageProminence = None
+    contrast: Annotated[
+        float | None,
+        _image_option(
+            "Join neighbouring segments whose border has less contrast than this; 0 "
+            "joins none. By default 0.5.",
+            min=0.0,
+        ),
+    ] = None
+    n_segments: Annotated[
+        int | None,
+        _image_option(
+            "Join neighbouring segments until at most so many are left.", min=1
+        ),
+    ] = None
+    min_size: Annotated[
+        int | None,
+        _image_option(
+            "Join segments of fewer pixels to a neighbour; by default 0.2 % of all "
+            "pixels.",
+            min=0,
+        ),
+    ] = None
+
+    def check(self) -> None:
+        """Refuse levels that are no numbers."""
+        check_finite(prominence=self.prominence, contrast=self.contrast)
+
+    def levels(self) -> dict[str, Any]:
+        """Arguments of :func:`modeseek.image.segment` that are given."""
+        return _given({k: v for k, v in self._asdict().items() if k != "draw"})
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    """Those options that have a value."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
 #: Groups of options that a command may take as one parameter.
-GROUPS = (ReadOptions, FitOptions, WriteOptions, ImageOptions)
+GROUPS = (ReadOptions, FitOptions, WriteOptions, ImageOptions, SegmentOptions)
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

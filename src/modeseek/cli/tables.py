@@ -13,15 +13,17 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
+from numpy.typing import NDArray
 
 from modeseek.cli.cytometry import Cytometry, compensate, read_fcs, spill_matrix
 from modeseek.errors import DataError
+from modeseek.files import ending
 
 #: Rows of a batch, and bytes of a block of CSV: the longest row that can be read.
 BATCH_ROWS, BLOCK_BYTES = 1 << 16, 1 << 23
@@ -79,9 +81,8 @@ def guess_kind(path: Path | None, default: str) -> str:
     """Format of a file by its ending."""
     if path is None:
         return default
-    packed = path.suffix.lower() in (".gz", ".bz2")
-    plain = path.with_suffix("") if packed else path
-    return SUFFIXES.get(plain.suffix.lower(), default)
+    plain = ending(str(path)).lower().removesuffix(".gz").removesuffix(".bz2")
+    return SUFFIXES.get(plain, default)
 
 
 def _recognize_kind(path: Path) -> str:
@@ -264,29 +265,28 @@ def _open_npy(path: Path, name: str) -> Table:
         raise TableError(f"{name}: rows and columns are wanted, got shape {shape}.")
     if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
         raise TableError(f"{name}: numbers are wanted, got dtype {array.dtype}.")
-    columns = array.reshape(len(array), -1)
-    dtype = columns.dtype.newbyteorder("=")
-    names = [f"x{j}" for j in range(columns.shape[1])]
-    schema = pa.schema([(column, pa.from_numpy_dtype(dtype)) for column in names])
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        for start in range(0, len(columns), BATCH_ROWS):
-            rows = np.array(columns[start : start + BATCH_ROWS], dtype=dtype, order="F")
-            yield pa.record_batch([pa.array(c) for c in rows.T], schema=schema)
-
-    return Table(name, "npy", schema, len(columns), batches)
+    rows = array.reshape(len(array), -1)
+    return _array_table(name, "npy", rows, [f"x{j}" for j in range(rows.shape[1])])
 
 
 def _open_fcs(path: Path, name: str) -> Table:
     data = read_fcs(path)
-    schema = pa.schema([(column, pa.float64()) for column in data.names])
+    table = _array_table(name, "fcs", data.events, data.names)
+    return table._replace(cytometry=data)
+
+
+def _array_table(
+    name: str, kind: str, rows: NDArray[Any], columns: Sequence[str]
+) -> Table:
+    dtype = rows.dtype.newbyteorder("=")
+    schema = pa.schema([(column, pa.from_numpy_dtype(dtype)) for column in columns])
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for start in range(0, len(data.events), BATCH_ROWS):
-            rows = data.events[start : start + BATCH_ROWS]
-            yield pa.record_batch([pa.array(c) for c in rows.T.copy()], schema=schema)
+        for start in range(0, len(rows), BATCH_ROWS):
+            part = np.array(rows[start : start + BATCH_ROWS], dtype=dtype, order="F")
+            yield pa.record_batch([pa.array(c) for c in part.T], schema=schema)
 
-    return Table(name, "fcs", schema, len(data.events), batches, cytometry=data)
+    return Table(name, kind, schema, len(rows), batches)
 
 
 READERS: dict[str, Callable[[Path, str], Table]] = {

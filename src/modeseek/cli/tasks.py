@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,32 +18,16 @@ from modeseek.cli.tables import Table, compensated, guess_kind, open_table
 from modeseek.cli.writers import add_column, typed, typed_schema, writing
 from modeseek.cluster.mode_clustering import ModeClustering
 from modeseek.errors import DataError, UsageError, say
-from modeseek.files import (
-    beside_file,
-    ending,
-    is_stream,
-    output_file,
-    refuse_existing,
-    spooled,
-)
+from modeseek.files import beside_file, ending, input_file, output_file, refuse_existing
 from modeseek.gradient.least_squares import LogDensityGradient
-from modeseek.persist import SavedModel, load_model
+from modeseek.persist import load_model
 from modeseek.rows.arrays import Integers
 
 
 @contextmanager
 def opened(file: str, reading: ReadOptions) -> Iterator[Table]:
     """Open a table; what cannot be read twice is copied first."""
-    with ExitStack() as stack:
-        path, name = Path(file), file
-        if file == "-":
-            path, name = (
-                stack.enter_context(spooled(sys.stdin.buffer)),
-                "standard input",
-            )
-        elif is_stream(path):
-            pipe = stack.enter_context(path.open("rb"))
-            path = stack.enter_context(spooled(pipe))
+    with input_file(file) as (path, name):
         yield open_table(path, name, delimiter=reading.delimiter, header=reading.header)
 
 
@@ -57,9 +40,8 @@ class Target:
         if output is None and file == "-":
             output = "-"
         elif output is None:
-            output = beside_file(
-                file, f".clusters{f'.{kind}' if kind else ending(file)}"
-            )
+            suffix = f".{kind}" if kind else ending(file)
+            output = beside_file(file, f".clusters{suffix}")
         self.path = None if output == "-" else Path(output)
         self.kind = kind.value if kind else guess_kind(self.path, table.kind)
         if writing.cluster_column in table.schema.names:
@@ -102,13 +84,6 @@ def _make_recipe(table: Table, reading: ReadOptions, fitting: FitOptions) -> Rec
     return Recipe(choice.columns, tuple(cofactors))
 
 
-def saved_recipe(saved: SavedModel) -> Recipe:
-    """Recipe of a saved model; its features are numbered if they have no names."""
-    d = saved.model.n_features_in_
-    columns = saved.columns or tuple(f"x{j}" for j in range(d))
-    return Recipe(columns, saved.cofactors or (0.0,) * d)
-
-
 def _prepared(table: Table, recipe: Recipe, reading: ReadOptions) -> Table:
     """The table with the columns that are needed, compensated if that is wanted."""
     for column in recipe.columns:
@@ -146,10 +121,8 @@ def find_rows(
 def tell_missing(rows: TableRows, reading: ReadOptions, how: str = "left out") -> None:
     """Say how many rows have missing values, and what becomes of them."""
     if rows.n_missing and not reading.quiet:
-        say(
-            f"{rows.n_missing:,} of {rows.n_rows:,} rows have missing values "
-            f"and were {how}"
-        )
+        missing = f"{rows.n_missing:,} of {rows.n_rows:,} rows have missing values"
+        say(f"{missing} and were {how}")
 
 
 def fit_table(
@@ -205,12 +178,17 @@ def recut(name: str, model: ModeClustering, fitting: FitOptions) -> None:
         raise DataError(f"{name}: {error}") from error
 
 
-def load(path: Path, jobs: int | None) -> SavedModel:
-    """Load a model to be used on so many threads."""
-    saved = load_model(path)
-    for part in (saved.model, saved.model.estimator_):
+def load(path: Path, jobs: int | None) -> tuple[ModeClustering, Recipe]:
+    """Load a model to be used on so many threads, and the recipe of its features.
+
+    Features that have no names are numbered.
+    """
+    model, columns, cofactors = load_model(path)
+    for part in (model, model.estimator_):
         part.set_params(n_jobs=jobs)
-    return saved
+    d = model.n_features_in_
+    names = columns or tuple(f"x{j}" for j in range(d))
+    return model, Recipe(names, cofactors or (0.0,) * d)
 
 
 def label_table(
@@ -239,9 +217,8 @@ def label_table(
             sizes += np.bincount(labels[~missing], minlength=len(sizes))
             n_missing, n_rows = n_missing + int(missing.sum()), n_rows + len(labels)
             column = pa.array(labels, pa.int32(), mask=missing)
-            labelled = add_column(
-                typed(table, batch, schema), options.cluster_column, column
-            )
+            rows = typed(table, batch, schema)
+            labelled = add_column(rows, options.cluster_column, column)
             keep = pa.array(~missing)
             write(labelled.filter(keep) if options.drop_missing else labelled)
     how = "left out" if options.drop_missing else "kept, with no cluster"

@@ -78,16 +78,7 @@ def _write_csv(path: Path, source: Table, schema: pa.Schema) -> Iterator[Write]:
 
 
 def csv_lines(batch: pa.RecordBatch, delimiter: str = ",") -> bytes:
-    r"""Rows as lines of CSV, quoted only where it is needed.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from modeseek.cli.writers import csv_lines
-    >>> rows = pa.RecordBatch.from_pydict({"a": [1, None], "b": ["x", "y, z"]})
-    >>> csv_lines(rows)
-    b'1,x\n,"y, z"\n'
-    """
+    """Rows as lines of CSV, quoted only where it is needed."""
     if not batch.num_rows:
         return b""
     cells = [_csv_cells(column, delimiter) for column in batch.columns]

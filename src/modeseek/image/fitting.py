@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,8 +57,14 @@ def fit_model(
     if side > 1:
         blocks = (Z / widths).reshape(*grid, -1)
         features_of = _feature_reader(checked, frame, widths)
-        strips = find_nearest_blocks(features_of, blocks, checked.space, side, n_jobs)
-        pixel_blocks = _stack_strips(strips, len(checked.values), show_progress)
+        strips: list[NDArray[np.int32]] = []
+        for strip in find_nearest_blocks(
+            features_of, blocks, checked.space, side, n_jobs
+        ):
+            strips.append(strip)
+            done = sum(map(len, strips)) / len(checked.values)
+            show_progress("drawing borders", done)
+        pixel_blocks = np.concatenate(strips)
     show_progress("done", 1.0)
     modes = landscape.modes
     unit = widths * frame.unit
@@ -90,19 +96,6 @@ def _feature_reader(
         return (frame.enter(rows) / widths).reshape(*colors.shape[:-1], -1)
 
     return features_of
-
-
-def _stack_strips(
-    strips: Iterator[NDArray[np.int32]], n_rows: int, show_progress: ShowProgress
-) -> NDArray[np.int32]:
-    """The blocks of all pixels, from those of strips; shows progress as they come."""
-    parts: list[NDArray[np.int32]] = []
-    done = 0
-    for strip in strips:
-        parts.append(strip)
-        done += len(strip)
-        show_progress("drawing borders", done / n_rows)
-    return np.concatenate(parts)
 
 
 def constant_model(checked: CheckedImage) -> ImageModel:

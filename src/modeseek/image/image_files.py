@@ -129,8 +129,7 @@ def write_segments(
 def mean_colors(source: StoredImage, segments: Integers) -> Floats:
     """Mean colour of every segment, (n_segments, n_channels), of segments (h, w)."""
     flat = segments.ravel()
-    values = source.pixels.reshape(len(flat), -1)
-    return group_means(values, flat)
+    return group_means(source.pixels.reshape(len(flat), -1), flat)
 
 
 def draw_borders(pixels: NDArray[Any], segments: Integers) -> NDArray[np.uint8]:

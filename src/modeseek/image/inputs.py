@@ -99,21 +99,18 @@ def check_image(
 
 def _channels_last(array: NDArray[Any], channel_axis: int | None) -> NDArray[Any]:
     n_dims = array.ndim - (channel_axis is not None)
+    wish = "For channels give channel_axis."
     if channel_axis is not None:
+        wish = "For a grey image give channel_axis=None."
         axis = check_integer("channel_axis", channel_axis, least=-array.ndim)
         if axis >= array.ndim:
             raise ValueError(
                 f"channel_axis is {axis}, but image has shape {array.shape}."
             )
     if n_dims not in (2, 3):
-        wish = (
-            " For a grey image give channel_axis=None."
-            if channel_axis is not None
-            else " For channels give channel_axis."
-        )
         raise ValueError(
             "image must have two or three dimensions besides its channels; its shape "
-            f"is {array.shape} and channel_axis={channel_axis}.{wish}"
+            f"is {array.shape} and channel_axis={channel_axis}. {wish}"
         )
     if channel_axis is None:
         return array[..., None]

@@ -181,11 +181,10 @@ def choose_widths(
     leave a typical centre hardly any neighbours are never stepped on.
     """
     folded = problem.subset(rows)._replace(
-        fold=np.arange(len(rows)) % N_FOLDS,
-        n_folds=N_FOLDS,
-        n_jobs=1,
+        fold=np.arange(len(rows)) % N_FOLDS, n_folds=N_FOLDS, n_jobs=1
     )
     d = problem.centers.shape[1]
+    n_pairs = (WIDEST_POWER - NARROWEST_POWER + 1) ** 2
     tried: dict[Pair, Scores] = {}
 
     def try_pairs(pairs: list[Pair]) -> None:
@@ -195,9 +194,7 @@ def choose_widths(
 
         found = map_blocks(kernel, len(pairs), n_jobs=problem.n_jobs, size=1)
         tried.update(zip(pairs, found, strict=True))
-        show_progress(
-            "choosing widths", len(tried) / (WIDEST_POWER - NARROWEST_POWER + 1) ** 2
-        )
+        show_progress("choosing widths", len(tried) / n_pairs)
 
     def loss(pair: Pair) -> float:
         one = tried[pair]

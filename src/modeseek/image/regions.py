@@ -130,18 +130,14 @@ class RegionTree(NamedTuple):
     parent: Integers
     contrast: Floats  # (n_regions - 1,) of the borders that fall, in rising order
 
-    def cut(
-        self, contrast: float | None = None, n_segments: int | None = None
-    ) -> Integers:
+    def cut(self, contrast: float = 0.0, n_segments: int | None = None) -> Integers:
         """Region (n_regions,) that each one belongs to at a level.
 
         Borders of a smaller contrast than ``contrast`` are dropped or, if
         ``n_segments`` is given, those of least contrast until so many regions are left.
         """
         if n_segments is None:
-            n_joins = int(
-                np.searchsorted(self.contrast, 0.0 if contrast is None else contrast)
-            )
+            n_joins = int(np.searchsorted(self.contrast, contrast))
         else:
             n_joins = max(0, self.n_regions - n_segments)
         into = np.arange(self.n_regions)

@@ -173,10 +173,7 @@ def segment(
 
 
 def smooth(
-    image: ArrayLike,
-    *,
-    prominence: float = 0.0,
-    **options: Unpack[FitOptions],
+    image: ArrayLike, *, prominence: float = 0.0, **options: Unpack[FitOptions]
 ) -> NDArray[Any]:
     """Smooth an image and keep its edges: every pixel in the colour of its mode.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from modeseek.plot.labelled_rows import (
 from modeseek.rows.arrays import Floats, Integers
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class AscentDisplay(LabelledRowsDisplay):
     """Paths of samples on their way to the modes.
 
@@ -49,13 +51,10 @@ class AscentDisplay(LabelledRowsDisplay):
 
     MAX_ROWS = 300
 
-    def __init__(
-        self, *, paths: Floats, labels: Integers, modes: Floats, names: Sequence[str]
-    ) -> None:
-        self.paths = paths
-        self.labels = labels
-        self.modes = modes
-        self.names = names
+    paths: Floats
+    labels: Integers
+    modes: Floats
+    names: Sequence[str]
 
     @classmethod
     def _compute(cls, model: ModeClustering, selected: LabelledRows) -> Self:

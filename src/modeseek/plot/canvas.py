@@ -41,18 +41,10 @@ def pyplot() -> Any:
 
 
 class Display:
-    """What displays share: they draw on axes, their own or given ones.
+    """What displays share: they draw on axes, their own or given ones."""
 
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-        Where the plot was drawn.
-    figure_ : matplotlib Figure
-        The figure of these axes.
-    """
-
-    ax_: Axes
-    figure_: Figure
+    ax_: Axes  # where the plot was drawn
+    figure_: Figure  # the figure of these axes
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw.

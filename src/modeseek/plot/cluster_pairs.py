@@ -9,12 +9,12 @@ import numpy as np
 
 from modeseek.cluster.mode_clustering import ModeClustering
 from modeseek.plot.canvas import MOST_LISTED, Axes, mark, scatter
-from modeseek.plot.drawing import telling_features
+from modeseek.plot.drawing import shortened, telling_features
 from modeseek.plot.labelled_rows import LabelledRows, LabelledRowsDisplay, is_feature
 from modeseek.rows.arrays import Floats, Integers
 
-#: Features that are shown unless told, and letters of a name beside them.
-MOST_PAIRED, NAME_LENGTH = 5, 18
+#: Features that are shown unless told.
+MOST_PAIRED = 5
 
 #: Outlines of histograms, for print in grey.
 LINES = ("-", "--", ":", "-.")
@@ -110,18 +110,13 @@ class ClusterPairsDisplay(LabelledRowsDisplay):
         else:
             scatter(cell, self.rows[:, [j, i]], self.labels, s=10)
         if i == n - 1:
-            cell.set_xlabel(_shortened(self.names[j]))
+            cell.set_xlabel(shortened(self.names[j]))
         else:
             cell.tick_params(labelbottom=False)
         if j == 0 and i > 0:
-            cell.set_ylabel(_shortened(self.names[i]))
+            cell.set_ylabel(shortened(self.names[i]))
         elif j > 0:
             cell.tick_params(labelleft=False)
-
-
-def _shortened(name: str) -> str:
-    """A name that fits beside small axes."""
-    return name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 1]}…"
 
 
 def _most_telling(rows: Floats, labels: Integers) -> list[int]:

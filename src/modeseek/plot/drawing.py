@@ -23,16 +23,12 @@ COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#882255", "#56B4E9", "#D5
 #: repeat together after 56 clusters only.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
 SYMBOLS = (
-    "circle",
-    "square",
-    "triangle-up",
-    "diamond",
-    "triangle-down",
-    "cross",
-    "x",
-    "triangle-left",
+    *("circle", "square", "triangle-up", "diamond"),
+    *("triangle-down", "cross", "x", "triangle-left"),
 )
 
+#: Letters of a name where there is little room for it.
+NAME_LENGTH = 18
 
 Estimator = TypeVar("Estimator", bound=BaseEstimator)
 
@@ -58,6 +54,11 @@ def name_features(
             f"feature_names has {len(names)} names, but X has {d} features."
         )
     return [str(name) for name in names]
+
+
+def shortened(name: str) -> str:
+    """A name that fits beside small axes and above a column of numbers."""
+    return name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 1]}…"
 
 
 class Components(NamedTuple):

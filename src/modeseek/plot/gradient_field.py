@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -25,6 +26,7 @@ DEPTH = 6.0
 MOST_TITLED = 3
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GradientFieldDisplay(Display):
     """The gradient of the log-density on a plane, as arrows, with the modes.
 
@@ -59,25 +61,14 @@ class GradientFieldDisplay(Display):
     (3, 2)
     """
 
-    def __init__(
-        self,
-        *,
-        x: Floats,
-        y: Floats,
-        gradient: Floats,
-        log_density: Floats | None,
-        modes: Floats,
-        rows: Floats,
-        names: Sequence[str],
-        title: str,
-    ) -> None:
-        self.x, self.y = x, y
-        self.gradient = gradient
-        self.log_density = log_density
-        self.modes = modes
-        self.rows = rows
-        self.names = names
-        self.title = title
+    x: Floats
+    y: Floats
+    gradient: Floats
+    log_density: Floats | None
+    modes: Floats
+    rows: Floats
+    names: Sequence[str]
+    title: str
 
     @classmethod
     def from_estimator(

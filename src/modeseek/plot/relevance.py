@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from modeseek.rows.arrays import Floats
 from modeseek.rows.validation import check_integer
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class FeatureRelevanceDisplay(Display):
     """How much each feature has to say about the clusters, as bars.
 
@@ -41,12 +43,9 @@ class FeatureRelevanceDisplay(Display):
     ['length', 'width']
     """
 
-    def __init__(
-        self, *, relevance: Floats, names: Sequence[str], max_features: int = 20
-    ) -> None:
-        self.relevance = relevance
-        self.names = names
-        self.max_features = max_features
+    relevance: Floats
+    names: Sequence[str]
+    max_features: int = 20
 
     @classmethod
     def from_estimator(

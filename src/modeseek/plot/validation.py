@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from modeseek.plot.drawing import COLORS
 from modeseek.rows.arrays import Bools, Floats
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ValidationDisplay(Display):
     """Hold-out loss of every width and penalty that was tried, and which was chosen.
 
@@ -34,7 +36,6 @@ class ValidationDisplay(Display):
         samples, and are not lost in the rounding of the data.
     winner : tuple of int or None
         Place of the chosen candidate; None where widths were learned from there.
-
     default_widths : bool, default=False
         Whether the widths are those that are tried by default. The widest of these is
         no edge: with it the model is all but Gaussian.
@@ -53,24 +54,13 @@ class ValidationDisplay(Display):
     (11, 15)
     """
 
-    def __init__(
-        self,
-        *,
-        bandwidth: Floats,
-        alpha: Floats | None,
-        loss: Floats,
-        allowed: Bools,
-        winner: tuple[int, ...] | None,
-        default_widths: bool = False,
-        gamma: float | None = None,
-    ) -> None:
-        self.bandwidth = bandwidth
-        self.alpha = alpha
-        self.loss = loss
-        self.allowed = allowed
-        self.winner = winner
-        self.default_widths = default_widths
-        self.gamma = gamma
+    bandwidth: Floats
+    alpha: Floats | None
+    loss: Floats
+    allowed: Bools
+    winner: tuple[int, ...] | None
+    default_widths: bool = False
+    gamma: float | None = None
 
     @classmethod
     def from_estimator(
@@ -101,34 +91,26 @@ class ValidationDisplay(Display):
             )
         widths = results["bandwidth"]
         finite = np.isfinite(widths).all(axis=0)
-        shared: dict[str, Any] = {
-            "bandwidth": np.exp(np.log(widths[:, finite]).mean(axis=1)),
-            "default_widths": fitted.settings_.bandwidth != "given",
-        }
         chosen = np.isclose(widths, fitted.bandwidth_, rtol=1e-9).all(axis=1)
-        winner = (int(chosen.argmax()),) if chosen.any() else None
-        if "alpha" not in results:
-            display = cls(
-                alpha=None,
-                loss=-results["mean_test_log_likelihood"],
-                allowed=np.ones(len(widths), dtype=bool),
-                winner=winner,
-                **shared,
-            )
-            return display.plot(ax=ax)
-        alpha, loss, gamma = results["alpha"], results["mean_test_loss"], None
-        if "gamma" in results:
-            gamma = fitted.gamma_
-            at_gamma = results["gamma"] == gamma
-            alpha, loss = alpha[at_gamma], loss[:, at_gamma]
-        nearest = int(np.abs(alpha - fitted.alpha_).argmin())
+        winner: tuple[int, ...] = (int(chosen.argmax()),)
+        alpha, gamma = results.get("alpha"), None
+        if alpha is None:
+            loss = -results["mean_test_log_likelihood"]
+        else:
+            loss = results["mean_test_loss"]
+            if "gamma" in results:
+                gamma = fitted.gamma_
+                at_gamma = results["gamma"] == gamma
+                alpha, loss = alpha[at_gamma], loss[:, at_gamma]
+            winner += (int(np.abs(alpha - fitted.alpha_).argmin()),)
         display = cls(
+            bandwidth=np.exp(np.log(widths[:, finite]).mean(axis=1)),
             alpha=alpha,
             loss=loss,
-            allowed=results["allowed"],
-            winner=None if winner is None else (*winner, nearest),
+            allowed=results.get("allowed", np.ones(len(widths), dtype=bool)),
+            winner=winner if chosen.any() else None,
+            default_widths=fitted.settings_.bandwidth != "given",
             gamma=gamma,
-            **shared,
         )
         return display.plot(ax=ax)
 

@@ -8,8 +8,6 @@ from importlib import metadata
 from typing import Any
 
 import numpy as np
-import scipy
-import sklearn
 from numpy.typing import NDArray
 
 from modeseek.cluster.mode_clustering import ModeClustering
@@ -138,14 +136,10 @@ def _describe_settings(
     }
     if hasattr(fitted, "alpha_"):
         chosen["penalty (alpha)"] = f"{fitted.alpha_:.4g}"
-    versions = {
-        "modeseek": metadata.version("modeseek"),
-        "Python": platform.python_version(),
-        "NumPy": np.__version__,
-        "SciPy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-        "plotly": metadata.version("plotly"),
-    }
+    versions = {"modeseek": metadata.version("modeseek")}
+    versions["Python"] = platform.python_version()
+    for package in ("NumPy", "SciPy", "scikit-learn", "plotly"):
+        versions[package] = metadata.version(package)
     tables: dict[str, Mapping[str, object]] = {
         "Data": further or {},
         "Settings": model.get_params(deep=False),
