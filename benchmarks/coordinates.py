@@ -16,8 +16,9 @@ Tasks, chosen by ``--tasks``:
 
 Results are added to CSV files as they come, and those already there are not computed
 again. ``--quick`` takes few seeds, ``--summary`` only reads the CSV files, and
-``--docs`` writes the page made by ``coordinates_page.py``. Peers beyond scikit-learn
-are in the extra ``peers``.
+``--docs`` writes the page made by ``coordinates_page.py``, beside the drawings and the
+stability in the CSV of an earlier version, if ``--before`` names it. Peers beyond
+scikit-learn are in the extra ``peers``.
 """
 
 from __future__ import annotations
@@ -262,7 +263,9 @@ def main() -> int:
     if "pairs" in options.tasks and not options.summary:
         every = (prominence.DELTAS, prominence.FEATURES, 2000, options.seeds)
         prominence.run(of_pairs, prominence.all_cases(*every))
-    page = coordinates_page.write(read(options.output), prominence.read(of_pairs))
+    before = read(options.before) if options.before is not None else []
+    pairs = prominence.read(of_pairs)
+    page = coordinates_page.write(read(options.output), before, pairs)
     print(page)
     if options.docs is not None:
         options.docs.write_text(page)
@@ -277,6 +280,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--rows", type=int, default=5000, help="of a table, at most")
     parser.add_argument("--output", type=Path, default=Path("out/coordinates.csv"))
+    parser.add_argument("--before", type=Path, help="CSV of an earlier version")
     parser.add_argument("--docs", type=Path, help="write the page here")
     parser.add_argument("--quick", action="store_true", help="three seeds")
     parser.add_argument("--summary", action="store_true", help="only read the CSV")
