@@ -58,8 +58,8 @@ with three degrees of freedom in every feature, and of a Gaussian of random cova
 
 {wanted}
 
-What is confirmed is confirmed by held-out rows, one direction at a time, so that many
-features do not make false clusters likelier here.
+A split counts only where held-out rows confirm it; many features did not make false
+clusters likelier.
 """
 
 TOY = """\
