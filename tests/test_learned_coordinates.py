@@ -80,6 +80,19 @@ def test_units_and_order_of_the_rows_do_not_matter(toy, model):
     np.testing.assert_array_equal(again.labels_, model.labels_[order])
 
 
+def test_order_and_copies_of_rounded_rows_do_not_matter(toy):
+    X, rng = np.round(toy[0][:600], 1), np.random.default_rng(0)
+    model = ModeClustering().fit(X)
+    assert model.n_components_ == 2
+    order = rng.permutation(len(X))
+    again = ModeClustering().fit(X[order])
+    np.testing.assert_array_equal(again.labels_, model.labels_[order])
+    weight = rng.integers(1, 4, len(X))
+    copies = ModeClustering().fit(np.repeat(X, weight, axis=0))
+    weighted = ModeClustering().fit(X, sample_weight=weight)
+    np.testing.assert_array_equal(copies.labels_, np.repeat(weighted.labels_, weight))
+
+
 def test_chunks_give_the_same_clusters(toy, model):
     X = toy[0]
     again = ModeClustering().fit([X[:300], X[300:301], X[301:]])

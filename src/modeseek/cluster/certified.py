@@ -90,13 +90,16 @@ def climb_certified(
     random state draws the centres, and the rows among which saddles are sought.
     """
     sample, outer = overview.sample, certified.frame
-    spread = spread_ties(sample.X, overview.rounding, np.random.default_rng(0))
+    rows, weight = sample.X, sample.weight
+    if overview.rounding.step.any():  # copies do not make rounded rows denser
+        rows, weight = sample.X[sample.ranking.first], None
+    spread = spread_ties(rows, overview.rounding, np.random.default_rng(0))
     estimator = LogDensityGradient(
         min(N_CENTERS, max(1, len(sample.ranking.first) // 2)),
         selection="min",
         random_state=random_state,
         n_jobs=n_jobs,
-    ).fit(outer.enter(spread), sample_weight=sample.weight)
+    ).fit(outer.enter(spread), sample_weight=weight)
     inside = make_overview(
         ArrayRows(outer.enter(sample.X), sample.weight, n_jobs),
         whole=True,
