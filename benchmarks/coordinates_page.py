@@ -111,9 +111,9 @@ column does without the latter.
 
 Where no valley is certain the tree is that of the graph of rows, whose modes of chance
 have prominences of 0.3 to 1.4 where the truth is near 0. Its standard error, 0.42 for
-any data, is so large that being right within it says little: the last column is the
-stricter one, and that the share of pairs is near the one wanted owes much to it (six
-seeds of pairs had 78 %, ten have what is above). Great heights are estimated too low by more than their standard errors
+any data, is so large that being right within it says little; pairs owe it that they
+reach what was wanted, and by little (six seeds had 78 %). The last column is the
+stricter one. Great heights are estimated too low by more than their standard errors
 say, most of all in the triangle, where the estimate is the lower of two valleys that
 are equally deep. The default rule merges modes of a prominence below 0.3, so that
 mixtures below it are one cluster by intention. One Gaussian of random covariance is
