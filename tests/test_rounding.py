@@ -60,7 +60,10 @@ def test_the_words_name_features_and_what_is_done():
     assert find_rounding(np.random.default_rng(0).normal(size=(50, 2))).describe() == ""
 
 
-@pytest.mark.parametrize("model", [ModeClustering(), LogDensityGradient()])
+@pytest.mark.parametrize(
+    "model",
+    [ModeClustering(), ModeClustering(ascent="blurring"), LogDensityGradient()],
+)
 def test_one_warning_says_so(model):
     X = load_iris().data
     with warnings.catch_warnings(record=True) as told:

@@ -167,10 +167,10 @@ def _fit_default(settings: Settings, source: Source) -> Fitted:
     assert isinstance(estimator, LogDensityGradient)
     with source.session():
         overview = make_overview(source, whole=False, n_jobs=settings.n_jobs)
-    few = overview
-    if len(overview.sample.ranking.first) > SCOUTS:
-        few = smaller_overview(overview, SCOUTS, settings.n_jobs)
-    fit_coarsely(estimator, few)
+        few = overview
+        if len(overview.sample.ranking.first) > SCOUTS:
+            few = smaller_overview(overview, SCOUTS, settings.n_jobs)
+        fit_coarsely(estimator, few)
     settings.say(f"climbing from {overview.summary.n_rows} rows")
     climbed = _climb_graph(settings, estimator, overview)
     graph = climbed.landscape
@@ -250,18 +250,23 @@ def _fit_estimator(
 ) -> tuple[GradientEstimator, Overview]:
     """Fit the gradient; also an overview of the rows."""
     estimator, jobs = _make_estimator(settings), settings.n_jobs
-    if isinstance(estimator, LogDensityGradient) and settings.ascent != "blurring":
-        whole = needs_all_rows(estimator, source)
-        overview = make_overview(source, whole=whole, n_jobs=jobs)
-        fit_to_subsample(estimator, overview)
-        return estimator, overview
-    X, weight = source.rows_in_memory(
-        "Blurring moves all of them together, and KernelDensityGradient keeps "
-        "every one: give some rows in memory, or use LogDensityGradient with "
-        "another ascent."
-    )
-    estimator.fit(X, sample_weight=weight)
-    return estimator, make_overview(source, whole=True, n_jobs=jobs)
+    blurs = settings.ascent == "blurring"
+    if blurs or not isinstance(estimator, LogDensityGradient):
+        X, weight = source.rows_in_memory(
+            "Blurring moves all of them together, and KernelDensityGradient keeps "
+            "every one: give some rows in memory, or use LogDensityGradient with "
+            "another ascent."
+        )
+    if not isinstance(estimator, LogDensityGradient):
+        estimator.fit(X, sample_weight=weight)
+        return estimator, make_overview(source, whole=True, n_jobs=jobs)
+    # Not by its own fit, which would warn of rounding as well.
+    whole = needs_all_rows(estimator, source)
+    overview = make_overview(source, whole=whole, n_jobs=jobs)
+    fit_to_subsample(estimator, overview)
+    if blurs and not whole:
+        overview = make_overview(source, whole=True, n_jobs=jobs)
+    return estimator, overview
 
 
 def _make_estimator(settings: Settings) -> GradientEstimator:

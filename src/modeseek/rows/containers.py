@@ -1,7 +1,7 @@
 """Makes a source of what users pass as rows: an array, a mapped file, chunks, Dask.
 
 A new kind of rows is a subclass of :class:`modeseek.rows.source.Source` that
-:func:`open_rows` makes: nothing else tells kinds apart. Chunks are
+:func:`open_rows` makes; kinds are told apart in this file only. Chunks are
 
 - a list or tuple of two-dimensional arrays or data frames,
 - an object that gives them each time it is iterated over, or
