@@ -135,9 +135,9 @@ class ModeClustering(ClusterMixin, BaseEstimator):
     >>> model.n_clusters_
     3
     >>> model.cluster_centers_.round(1)
-    array([[ 0.4,  2. ],
-           [ 2.1, -1.6],
-           [-1.8, -2.1]])
+    array([[ 0.2,  1.9],
+           [-2.2, -2. ],
+           [ 2.2, -2. ]])
     """
 
     ascent_: str
