@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from modeseek.cluster.fitting import Fitted, check_settings, fit_landscape, locate_rows
@@ -23,7 +23,7 @@ from modeseek.rows.validation import check_integer, check_real, check_rows, is_w
 from modeseek.tree.merge_tree import Clusters, number_groups
 
 
-class ModeClustering(ClusterMixin, BaseEstimator):
+class ModeClustering(ClusterMixin, TransformerMixin, BaseEstimator):
     """Clustering by seeking the modes of the density.
 
     The gradient of the log-density is estimated, every row climbs to a mode, along the
