@@ -71,7 +71,7 @@ def draw(model: ModeClustering, path: Path) -> None:
         f"{len(model.labels_):,} images of digits: {len(model.modes_)} modes of their "
         f"density, {model.n_clusters_} clusters"
     )
-    ax.set(xlabel="", ylabel="prominence: fall of the log-density to the pass")
+    ax.set(xlabel="", ylabel="prominence: fall of the log-density to the saddle")
     ax.spines["bottom"].set_visible(False)
     ax.tick_params(axis="x", labelbottom=False)
     for x, mode in zip(ax.get_xticks(), model.modes_, strict=True):
