@@ -391,8 +391,7 @@ def test_errors_are_one_line(rows, tmp_path, capsys, arguments, code, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("u,v\n1,2\n", "1 of 1 rows have no missing value, and clustering needs two"),
-        ("u,v\n1,\n2,\n,3\n", "0 of 3 rows have no missing value"),
+        ("u,v\n1,\n2,\n,3\n", "none of its 3 rows is without a missing value"),
         ("u,v\n1,2\n3,x4\n5,6\n", "row 2, column 'v': 'x4' is not a number"),
         ("u,v\n" + "1,2\n" * 90 + "3,x4\n", "row 91, column 'v': 'x4'"),
         ("u,v\n1,2\n3,1e305\n", "rows.csv: X has values up to 1e+305"),

@@ -107,10 +107,9 @@ def find_rows(
     with progress(f"reading {table.name}", table.n_rows) as advance:
         rows = count_rows(prepared, recipe, advance)
     n_complete = rows.n_complete
-    if n_complete < 2:
+    if not n_complete:
         raise DataError(
-            f"{table.name}: {n_complete} of {rows.n_rows} rows have no missing value, "
-            "and clustering needs two."
+            f"{table.name}: none of its {rows.n_rows} rows is without a missing value."
         )
     most = fitting.max_rows or most_rows(rows, in_memory=in_memory)
     if most < n_complete and not reading.quiet:

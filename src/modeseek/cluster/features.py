@@ -33,9 +33,21 @@ class InFeatures:
         return height
 
 
+def has_gradient(model: ModeClustering) -> bool:
+    """Whether a gradient was fitted: not where all rows are equal."""
+    return hasattr(model.estimator_, "centers_")
+
+
+def fitted_gradient(model: ModeClustering) -> GradientEstimator:
+    """The fitted gradient of a clustering."""
+    if not has_gradient(model):
+        raise ValueError("The rows of the fit are all equal: they have no gradient.")
+    return model.estimator_
+
+
 def gradient_in_features(model: ModeClustering) -> GradientEstimator | InFeatures:
     """The fitted gradient of a clustering, for rows in the user's features."""
-    estimator = model.estimator_
+    estimator = fitted_gradient(model)
     if estimator.n_features_in_ == model.n_features_in_:
         return estimator
     assert isinstance(estimator, LogDensityGradient)

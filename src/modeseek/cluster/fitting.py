@@ -163,7 +163,7 @@ def _fit_default(settings: Settings, source: Source) -> Fitted:
     too many features for it; then clusters count that held-out rows confirm, if they
     are no fewer than those that the graph is certain of.
     """
-    estimator = _make_estimator(settings)
+    estimator = make_estimator(settings)
     assert isinstance(estimator, LogDensityGradient)
     with source.session():
         overview = make_overview(source, whole=False, n_jobs=settings.n_jobs)
@@ -249,7 +249,7 @@ def _fit_estimator(
     settings: Settings, source: Source
 ) -> tuple[GradientEstimator, Overview]:
     """Fit the gradient; also an overview of the rows."""
-    estimator, jobs = _make_estimator(settings), settings.n_jobs
+    estimator, jobs = make_estimator(settings), settings.n_jobs
     blurs = settings.ascent == "blurring"
     if blurs or not isinstance(estimator, LogDensityGradient):
         X, weight = source.rows_in_memory(
@@ -269,7 +269,8 @@ def _fit_estimator(
     return estimator, overview
 
 
-def _make_estimator(settings: Settings) -> GradientEstimator:
+def make_estimator(settings: Settings) -> GradientEstimator:
+    """Clone of the estimator that is given, or the default one, not fitted."""
     if settings.estimator is not None:
         made: GradientEstimator = clone(settings.estimator)
         return made

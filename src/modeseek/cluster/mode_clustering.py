@@ -8,22 +8,23 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
-from modeseek.cluster.fitting import Fitted, check_settings, fit_landscape, locate_rows
+from modeseek.cluster.coordinates import CoordinatesMixin
+from modeseek.cluster.fitting import Fitted, check_settings, locate_rows
 from modeseek.cluster.landscape import Landscape
+from modeseek.cluster.point import fit_rows
 from modeseek.gradient.base import GradientEstimator
 from modeseek.gradient.least_squares import LogDensityGradient
 from modeseek.rows.arrays import Floats, Integers, Reals
 from modeseek.rows.containers import apply_rowwise, check_in_memory, look_up, open_rows
-from modeseek.rows.coordinates import Frame
 from modeseek.rows.rounding import warn_of_rounding
 from modeseek.rows.validation import check_integer, check_real, check_rows, is_word
 from modeseek.tree.merge_tree import Clusters, number_groups
 
 
-class ModeClustering(ClusterMixin, TransformerMixin, BaseEstimator):
+class ModeClustering(ClusterMixin, CoordinatesMixin, BaseEstimator):
     """Clustering by seeking the modes of the density.
 
     The gradient of the log-density is estimated, every row climbs to a mode, along the
@@ -104,7 +105,7 @@ class ModeClustering(ClusterMixin, TransformerMixin, BaseEstimator):
         The fitted gradient. Where rows climb from row to row by default, it only
         helped to decide that, and is fitted to 2,048 of the rows if there are more.
         Where they climb in fewer coordinates than features, it takes
-        ``transform(X)``.
+        ``transform(X)``. Not fitted where all rows are equal: they have no density.
     feature_relevance_ : ndarray of shape (n_features,)
         Share of each feature in what is not Gaussian about the gradient, see
         :class:`LogDensityGradient`; only with that estimator.
@@ -141,11 +142,9 @@ class ModeClustering(ClusterMixin, TransformerMixin, BaseEstimator):
     """
 
     ascent_: str
-    estimator_: GradientEstimator
     labels_: Integers
     row_modes_: Integers
     _landscape: Landscape
-    _frame: Frame  # of the coordinates that users see
     _level: str | float  # the prominence that the fit was asked for
 
     def __init__(
@@ -192,8 +191,8 @@ class ModeClustering(ClusterMixin, TransformerMixin, BaseEstimator):
         self
         """
         settings = check_settings(**self.get_params(deep=False))
-        source = open_rows(self, X, sample_weight, self.n_jobs, reset=True)
-        fitted = fit_landscape(settings, source)
+        source = open_rows(self, X, sample_weight, self.n_jobs, reset=True, least=1)
+        fitted = fit_rows(settings, source)
         self._store_fitted(fitted)
         self.row_modes_ = locate_rows(fitted, source, self.n_jobs)
         self._store_cut(self._groups_of_the_fit())
@@ -350,47 +349,11 @@ class ModeClustering(ClusterMixin, TransformerMixin, BaseEstimator):
         _, *steps = self._landscape.paths(rows, self.n_jobs)
         return np.stack([np.array(rows, dtype=np.float64), *steps])
 
-    def transform(self, X: ArrayLike) -> Floats:
-        """Coordinates in which rows climb.
-
-        They are products of ``components_`` with scaled features, and what plots of
-        the clusters look best in.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
-        """
-        check_is_fitted(self)
-        frame, example = self._frame, self.modes_[:1]
-        coordinates: Floats = apply_rowwise(self, X, frame.enter, frame, example)
-        return coordinates
-
-    @property
-    def components_(self) -> Floats:
-        """Directions of the coordinates, in scaled features."""
-        check_is_fitted(self)
-        components = self._frame.components
-        return np.eye(self.n_features_in_) if components is None else components
-
-    @property
-    def feature_relevance_(self) -> Floats:
-        """Relevance of the features to the estimator, where it measures that."""
-        relevance = self.estimator_.feature_relevance_
-        if len(relevance) == self.n_features_in_:
-            return relevance
-        # Of the coordinates: a feature's share in each is that of its squared entry.
-        squares = self.components_**2
-        return np.asarray(relevance @ (squares / squares.sum(axis=1, keepdims=True)))
-
     def _store_fitted(self, fitted: Fitted) -> None:
         climbed, landscape = fitted.climbed, fitted.climbed.landscape
         self.estimator_ = fitted.estimator
-        same = fitted.estimator.n_features_in_ == self.n_features_in_
-        if same and hasattr(self, "feature_names_in_"):
+        width = getattr(fitted.estimator, "n_features_in_", 0)
+        if width == self.n_features_in_ and hasattr(self, "feature_names_in_"):
             self.estimator_.feature_names_in_ = self.feature_names_in_
         self.rounding_ = fitted.overview.rounding
         self.ascent_ = fitted.ascent

@@ -99,6 +99,14 @@ def build_graph(
     return graph, tree._replace(std_error=np.full(len(tree.child), error))
 
 
+def point_graph(node: Floats) -> tuple[RowGraph, MergeTree]:
+    """Graph of one node (1, d), and the tree of its one mode."""
+    zero, first, d = np.zeros(1), np.zeros(1, dtype=np.intp), node.shape[1]
+    graph = RowGraph(node, zero, zero, first, first, first, float(d), 0.0)
+    no_edges = np.empty((0, 2), dtype=np.intp)
+    return graph, _build_tree(graph, no_edges, np.empty(0))
+
+
 def _dimension(distance: Floats, d: int) -> float:
     """Maximum likelihood of the dimension, from 1 to that of the rows."""
     rise = safe_log(distance[:, -1:]) - safe_log(distance[:, :-1])

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from modeseek.cluster.features import fitted_gradient
 from modeseek.cluster.mode_clustering import ModeClustering
 from modeseek.gradient.base import GradientEstimator
 from modeseek.plot.canvas import GREY, INK, Axes, Display
@@ -81,7 +82,7 @@ class ValidationDisplay(Display):
         """
         check_is_fitted(estimator)
         if isinstance(estimator, ModeClustering):
-            estimator = estimator.estimator_
+            estimator = fitted_gradient(estimator)
         fitted: Any = estimator
         results = fitted.cv_results_
         if not results:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from modeseek.cluster.features import gradient_in_features, scaling_of
+from modeseek.cluster.features import gradient_in_features, has_gradient, scaling_of
 from modeseek.cluster.mode_clustering import ModeClustering
 from modeseek.plot.drawing import at_even_pace, principal_axes, without_names
 from modeseek.rows.arrays import Floats, Integers
@@ -29,8 +29,10 @@ class ScatterColumns:
         if self._components is not None:
             self.start = (len(kept), len(kept) + 1)
             self.names += self._components.names()
-        estimator = without_names(gradient_in_features(model))
-        self._log_density = getattr(estimator, "log_density", None)
+        self._log_density = None
+        if has_gradient(model):
+            estimator = without_names(gradient_in_features(model))
+            self._log_density = getattr(estimator, "log_density", None)
         if self._log_density is not None:
             self.names.append("log-density")
             if X.shape[1] == 1:

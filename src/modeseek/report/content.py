@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from modeseek.cluster.features import has_gradient
 from modeseek.cluster.mode_clustering import ModeClustering
 from modeseek.plot.drawing import COLORS, SYMBOLS, sample_each_group
 from modeseek.report.columns import FRAMES, ScatterColumns
@@ -127,13 +128,14 @@ def _describe_settings(
     fitted = model.estimator_
     chosen = {
         "gradient": type(fitted).__name__,
-        "centres": len(fitted.centers_),
-        "bandwidth": _shorten(fitted.bandwidth_),
         "most steps of a row": model.n_iter_,
         "rows still moving": model.n_unconverged_,
         "modes": len(model.modes_),
         "clusters as fitted": model.n_clusters_,
     }
+    if has_gradient(model):
+        chosen["centres"] = len(fitted.centers_)
+        chosen["bandwidth"] = _shorten(fitted.bandwidth_)
     if hasattr(fitted, "alpha_"):
         chosen["penalty (alpha)"] = f"{fitted.alpha_:.4g}"
     versions = {"modeseek": metadata.version("modeseek")}

@@ -107,19 +107,20 @@ def open_rows(
     *,
     reset: bool,
     again: bool = True,
+    least: int = 2,
 ) -> Source:
     """Make a source of what users pass as rows and weights, in any container.
 
     The estimator is told the number and names of the features if it is fitted anew,
     with ``reset``, and asked for them otherwise. Chunks that are read only once need no
-    ``again``: they may be an iterator.
+    ``again``: they may be an iterator. An array to fit needs ``least`` rows.
     """
     if is_lazy(X):
         return _open_lazy(estimator, X, sample_weight, reset)
     if not is_chunked(X):
         if is_lazy(sample_weight):
             sample_weight = sample_weight.compute()
-        rows = check_rows(estimator, X, reset=reset)
+        rows = check_rows(estimator, X, reset=reset, least=least if reset else 1)
         return ArrayRows(rows, check_weights(sample_weight, len(rows)), n_jobs)
     if again:
         _check_can_be_read_again("X", X)

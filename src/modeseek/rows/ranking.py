@@ -27,6 +27,10 @@ from modeseek.rows.coordinates import power_of_two
 POSITION_BITS = 30
 
 
+class EqualRows(ValueError):
+    """Rows that are all equal: one point, which has no density."""
+
+
 class DistanceFromMean(NamedTuple):
     """Measures how far rows are from the mean of all."""
 
@@ -75,7 +79,7 @@ def take_sample(X: Reals, weight: Floats | None, n_jobs: int | None) -> Sample:
         X, weight = X[row], weight[row]
     ranking = rank_rows(X, weight, n_jobs)
     if len(ranking.first) < 2:
-        raise ValueError(
+        raise EqualRows(
             "All rows of X are equal (or have weight zero): there is no density to "
             "estimate. At least two distinct rows are needed."
         )

@@ -35,6 +35,9 @@ FEWER_FEATURES = (
     "TruncatedSVD(50, random_state=0).fit_transform(X)."
 )
 
+#: How the names of types of dates and durations begin, in NumPy, pandas, polars, Arrow.
+TIMES = ("date", "time", "duration")
+
 #: Sums of weights beyond these may overflow, or lose their digits.
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100
 
@@ -113,9 +116,11 @@ def refuse_masked(name: str, array: Any) -> None:
 def _refuse_what_numpy_takes(X: ArrayLike) -> None:
     """Refuse masks and dates, which NumPy turns into numbers without a word."""
     refuse_masked("X", X)
-    columns = getattr(X, "dtypes", None)  # of a data frame
+    if hasattr(X, "collect") and hasattr(X, "collect_schema"):
+        raise TypeError("X is a lazy frame: give the rows themselves, X.collect().")
+    columns = getattr(X, "dtypes", getattr(getattr(X, "schema", None), "types", None))
     dtypes = columns if np.iterable(columns) else [getattr(X, "dtype", None)]
-    if any(getattr(dtype, "kind", "") in ("m", "M") for dtype in dtypes):
+    if any(str(dtype).lower().startswith(TIMES) for dtype in dtypes):
         raise TypeError(
             "X holds dates or durations, whose numbers depend on their unit. Convert "
             "them, for example to days since the first: (date - first) / one_day."

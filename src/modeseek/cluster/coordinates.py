@@ -1,0 +1,63 @@
+"""The coordinates in which rows climb, as a transformer of scikit-learn."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from modeseek.gradient.base import GradientEstimator
+from modeseek.rows.arrays import Floats
+from modeseek.rows.containers import apply_rowwise
+from modeseek.rows.coordinates import Frame
+
+
+class CoordinatesMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+    """What a fitted clustering tells of its coordinates."""
+
+    estimator_: GradientEstimator
+    modes_: Floats
+    n_components_: int
+    n_features_in_: int
+    _frame: Frame  # of the coordinates that users see
+
+    def transform(self, X: ArrayLike) -> Floats:
+        """Coordinates in which rows climb.
+
+        They are products of ``components_`` with scaled features, and what plots of
+        the clusters look best in.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        check_is_fitted(self)
+        frame, example = self._frame, self.modes_[:1]
+        coordinates: Floats = apply_rowwise(self, X, frame.enter, frame, example)
+        return coordinates
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    @property
+    def components_(self) -> Floats:
+        """Directions of the coordinates, in scaled features."""
+        check_is_fitted(self)
+        components = self._frame.components
+        return np.eye(self.n_features_in_) if components is None else components
+
+    @property
+    def feature_relevance_(self) -> Floats:
+        """Relevance of the features to the estimator, where it measures that."""
+        relevance = self.estimator_.feature_relevance_
+        if len(relevance) == self.n_features_in_:
+            return relevance
+        # Of the coordinates: a feature's share in each is that of its squared entry.
+        squares = self.components_**2
+        return np.asarray(relevance @ (squares / squares.sum(axis=1, keepdims=True)))
