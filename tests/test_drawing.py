@@ -3,16 +3,15 @@ import pytest
 from sklearn.decomposition import PCA
 
 from modeseek import KernelDensityGradient, ModeClustering
+from modeseek.cluster.profile import name_features, telling_features
 from modeseek.datasets import three_gaussians
 from modeseek.plot.drawing import (
     COLORS,
     MARKERS,
     SYMBOLS,
     at_even_pace,
-    name_features,
     principal_axes,
     sample_each_group,
-    telling_features,
     without_names,
 )
 from modeseek.tree import MergeTree

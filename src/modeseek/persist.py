@@ -22,8 +22,9 @@ import numpy as np
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
-from modeseek.cluster.former import adopt_format_1
+from modeseek.cluster.former import adopt
 from modeseek.cluster.mode_clustering import ModeClustering
+from modeseek.cluster.profile import Profile
 from modeseek.errors import DataError
 from modeseek.field.climbing import Ascent
 from modeseek.field.fields import (
@@ -70,6 +71,7 @@ OWN_TYPES = frozenset(
         LogDensityGradient,
         KernelDensityGradient,
         MergeTree,
+        Profile,
         RowGraph,
         Rounding,
         Moments,
@@ -347,8 +349,7 @@ def _load(name: str, content: bytes, format: int) -> ModeClustering:
     if not isinstance(model, ModeClustering):
         raise ModelError(f"{name}: holds a {type(model).__name__}, no ModeClustering.")
     try:
-        if format == 1:
-            adopt_format_1(model)
+        adopt(model, format)
         check_is_fitted(model)
         model.get_params()
         with warnings.catch_warnings():
@@ -379,8 +380,9 @@ def _is_whole(model: ModeClustering) -> bool:
         if numbers.size and not 0 <= numbers.min() <= numbers.max() < end:
             return False
     heights = (tree.passes, tree.prominence, tree.std_error)
+    of_modes = (tree.heights, tree.labels, tree.sizes)
     return (
-        len(tree.heights) == n_modes
+        all(values is not None and len(values) == n_modes for values in of_modes)
         and all(height.shape == merges for height in heights)
         and len(np.unique(tree.child)) == n_modes - 1
         and np.array_equal(model.labels_, model.mode_labels_[model.row_modes_])

@@ -1,6 +1,8 @@
-"""Models saved before there were landscapes, made into models of today."""
+"""Models saved by earlier versions, made into models of today."""
 
 from __future__ import annotations
+
+import numpy as np
 
 from modeseek.cluster.blurring import rounds_of
 from modeseek.cluster.climbing import has_learned_widths
@@ -14,14 +16,19 @@ from modeseek.rows.arrays import Floats
 from modeseek.rows.validation import is_word
 
 
-def adopt_format_1(model: ModeClustering) -> None:
-    """Give a model of a file of format 1 the attributes of today, in place.
+def adopt(model: ModeClustering, format: int) -> None:
+    """Give a model of a file of such a format the attributes of today, in place."""
+    if format == 1:
+        _adopt_format_1(model)
+    if model.merge_tree_.sizes is None:
+        sizes = np.bincount(model.row_modes_, minlength=len(model.modes_))
+        model.merge_tree_ = model.merge_tree_._replace(
+            labels=model.mode_labels_, sizes=sizes
+        )
 
-    Parameters
-    ----------
-    model : ModeClustering
-        As it was loaded: what it knew about climbing stood in attributes of its own.
-    """
+
+def _adopt_format_1(model: ModeClustering) -> None:
+    """Before there were landscapes, a model knew of climbing in its own attributes."""
     state = model.__dict__
     state["cluster_modes_"] = state.pop("_tops")
     state["mode_weights_"] = state.pop("_mode_weight")

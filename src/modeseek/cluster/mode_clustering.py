@@ -15,6 +15,7 @@ from modeseek.cluster.coordinates import CoordinatesMixin
 from modeseek.cluster.fitting import Fitted, check_settings, locate_rows
 from modeseek.cluster.landscape import Landscape
 from modeseek.cluster.point import fit_rows
+from modeseek.cluster.summary import SummaryMixin, profile_fit
 from modeseek.gradient.base import GradientEstimator
 from modeseek.gradient.least_squares import LogDensityGradient
 from modeseek.rows.arrays import Floats, Integers, Reals
@@ -24,7 +25,7 @@ from modeseek.rows.validation import check_integer, check_real, check_rows, is_w
 from modeseek.tree.merge_tree import Clusters, number_groups
 
 
-class ModeClustering(ClusterMixin, CoordinatesMixin, BaseEstimator):
+class ModeClustering(SummaryMixin, ClusterMixin, CoordinatesMixin, BaseEstimator):
     """Clustering by seeking the modes of the density.
 
     The gradient of the log-density is estimated, every row climbs to a mode, along the
@@ -195,6 +196,7 @@ class ModeClustering(ClusterMixin, CoordinatesMixin, BaseEstimator):
         fitted = fit_rows(settings, source)
         self._store_fitted(fitted)
         self.row_modes_ = locate_rows(fitted, source, self.n_jobs)
+        self._store_profile(profile_fit(fitted, source, self.row_modes_))
         self._store_cut(self._groups_of_the_fit())
         settings.say(f"{len(self.modes_)} modes, {self.n_clusters_} clusters")
         # The kernel density estimate chooses its width by likelihood alone.
@@ -389,6 +391,7 @@ class ModeClustering(ClusterMixin, CoordinatesMixin, BaseEstimator):
         self.mode_labels_, self.cluster_modes_ = number_groups(
             group, self.mode_weights_
         )
+        self.merge_tree_ = self.merge_tree_._replace(labels=self.mode_labels_)
         self.labels_ = look_up(self.mode_labels_, self.row_modes_)
         self.n_clusters_ = len(self.cluster_modes_)
         self.cluster_centers_ = self.modes_[self.cluster_modes_]

@@ -8,8 +8,9 @@ from typing import Any, Self
 import numpy as np
 
 from modeseek.cluster.mode_clustering import ModeClustering
+from modeseek.cluster.profile import telling_features
 from modeseek.plot.canvas import MOST_LISTED, Axes, mark, scatter
-from modeseek.plot.drawing import shortened, telling_features
+from modeseek.plot.drawing import shortened
 from modeseek.plot.labelled_rows import LabelledRows, LabelledRowsDisplay, is_feature
 from modeseek.rows.arrays import Floats, Integers
 

@@ -5,7 +5,6 @@ No drawing happens here; nothing here needs a plotting library.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from copy import copy
 from typing import NamedTuple, TypeVar
 
@@ -39,21 +38,6 @@ def without_names(model: Estimator) -> Estimator:
     if hasattr(nameless, "feature_names_in_"):
         del nameless.feature_names_in_
     return nameless
-
-
-def name_features(
-    model: BaseEstimator, d: int, names: Sequence[str] | None
-) -> list[str]:
-    """Names of the d features: as given, as in the fit, or numbers."""
-    if names is None:
-        names = getattr(model, "feature_names_in_", None)
-    if names is None:
-        return [f"feature {j}" for j in range(d)]
-    if len(names) != d:
-        raise ValueError(
-            f"feature_names has {len(names)} names, but X has {d} features."
-        )
-    return [str(name) for name in names]
 
 
 def shortened(name: str) -> str:
@@ -93,16 +77,6 @@ def principal_axes(X: Floats, n_components: int) -> Components | None:
     deviation = np.where(deviation > 0, deviation, 1.0)
     pca = PCA(min(n_components, *X.shape), random_state=0).fit((X - mean) / deviation)
     return Components(mean, deviation, pca.components_, pca.explained_variance_ratio_)
-
-
-def telling_features(means: Floats, size: Floats, most: int) -> Integers:
-    """Features, by their column, whose means differ most between clusters.
-
-    ``means`` (n_clusters, d) are those of the standardised features, ``size``
-    (n_clusters,) the rows of each cluster. No more than ``most`` come back, in order.
-    """
-    between = size @ means**2
-    return np.sort(np.argsort(-between, kind="stable")[:most])
 
 
 def sample_each_group(

@@ -12,9 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from modeseek.cluster.features import gradient_in_features
 from modeseek.cluster.mode_clustering import ModeClustering
+from modeseek.cluster.profile import name_features
 from modeseek.gradient.base import GradientEstimator
 from modeseek.plot.canvas import GREY, INK, STAR, Axes, Display, shades
-from modeseek.plot.drawing import name_features, without_names
+from modeseek.plot.drawing import without_names
 from modeseek.plot.labelled_rows import check_two_features, rows_in_memory
 from modeseek.rows.arrays import Floats
 from modeseek.rows.validation import check_integer

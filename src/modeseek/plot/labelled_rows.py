@@ -12,8 +12,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from modeseek.cluster.mode_clustering import ModeClustering
+from modeseek.cluster.profile import name_features
 from modeseek.plot.canvas import Axes, Display
-from modeseek.plot.drawing import name_features, sample_each_group
+from modeseek.plot.drawing import sample_each_group
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.containers import check_in_memory
 from modeseek.rows.ranking import generator

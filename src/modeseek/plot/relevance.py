@@ -10,9 +10,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from modeseek.cluster.mode_clustering import ModeClustering
+from modeseek.cluster.profile import name_features
 from modeseek.gradient.base import GradientEstimator
 from modeseek.plot.canvas import Axes, Display
-from modeseek.plot.drawing import COLORS, name_features
+from modeseek.plot.drawing import COLORS
 from modeseek.rows.arrays import Floats
 from modeseek.rows.validation import check_integer
 

@@ -10,15 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from modeseek.cluster.features import has_gradient
+from modeseek.cluster.features import has_gradient, scaling_of
 from modeseek.cluster.mode_clustering import ModeClustering
+from modeseek.cluster.profile import Profile, profile_rows
 from modeseek.plot.drawing import COLORS, SYMBOLS, sample_each_group
 from modeseek.report.columns import FRAMES, ScatterColumns
 from modeseek.report.packing import pack
-from modeseek.report.profile import Profile
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.validation import is_word
 from modeseek.tree.dendrogram import lay_out
+
+#: Features in the page at most, and numbers for all modes and features together.
+MOST_FEATURES, MODE_VALUES = 60, 60_000
 
 #: Rows of every mode that are chosen, for the scatter and for the animation.
 LEAST_SHOWN, LEAST_CLIMBING = 10, 3
@@ -39,8 +42,10 @@ def collect(
     features. At most ``max_rows`` rows are drawn, chosen by ``rng``; ``settings`` are
     further lines of the table of settings.
     """
-    profile = Profile(model, rows, modes)
-    kept = profile.choose_features(model.mode_labels_)
+    n_modes = len(model.modes_)
+    profile = profile_rows(scaling_of(model), rows, modes, n_modes)
+    most = max(2, min(MOST_FEATURES, MODE_VALUES // n_modes))
+    kept = profile.separating(model.mode_labels_, most)
     shown = sample_each_group(modes, max_rows, rng, LEAST_SHOWN)
     shown_rows = rows[shown].astype(np.float64)
     columns = ScatterColumns(model, shown_rows, names, kept)
@@ -74,7 +79,7 @@ def collect(
         "colors": COLORS,
         "symbols": SYMBOLS,
         **_describe_tree(model),
-        **profile.describe(names, kept),
+        **_describe_profile(profile, names, kept),
         "settings": _describe_settings(model, settings),
     }
 
@@ -83,6 +88,20 @@ def _range(*parts: Floats) -> tuple[Floats, Floats]:
     """Least and largest value of every column."""
     flat = np.concatenate([part.reshape(-1, part.shape[-1]) for part in parts])
     return flat.min(axis=0), flat.max(axis=0)
+
+
+def _describe_profile(
+    profile: Profile, names: list[str], kept: Integers
+) -> dict[str, Any]:
+    """What the page needs of some features."""
+    return {
+        "profiled": [names[j] for j in kept],
+        "count": pack(profile.size, "u4"),
+        "sums": pack(profile.sums[:, kept], "f4"),
+        "squares": pack(profile.squares[:, kept], "f4"),
+        "mean": pack(profile.mean[kept], "f8"),
+        "deviation": pack(profile.deviation[kept], "f8"),
+    }
 
 
 def _describe_tree(model: ModeClustering) -> dict[str, Any]:

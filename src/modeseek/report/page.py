@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from modeseek.cluster.mode_clustering import ModeClustering
+from modeseek.cluster.profile import name_features
 from modeseek.files import replacing
-from modeseek.plot.drawing import name_features
 from modeseek.report.content import collect
 from modeseek.report.packing import compress
 from modeseek.rows.arrays import Integers

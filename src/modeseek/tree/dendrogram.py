@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from modeseek.rows.arrays import Floats, Integers
-from modeseek.tree.merge_tree import MergeTree
 from modeseek.tree.pairs import DisjointSets
+
+if TYPE_CHECKING:
+    from modeseek.tree.merge_tree import MergeTree
 
 
 class Dendrogram(NamedTuple):
@@ -31,15 +33,22 @@ class Dendrogram(NamedTuple):
         return 0.5 * (self.left + self.right)
 
 
-def lay_out(tree: MergeTree) -> Dendrogram:
-    """Place the modes so that no two branches of the dendrogram cross.
+class Brackets(NamedTuple):
+    """Merges from the lowest prominence up, each of two groups of modes."""
+
+    merge: Integers  # (k - 1,) of the tree
+    halves: Integers  # (k - 1, 2) groups: below k a mode, k + i what bracket i made
+
+
+def pair_up(tree: MergeTree) -> Brackets:
+    """Join modes two groups at a time, by rising prominence.
 
     A group's own merges are all of smaller prominence than the merge of the group, so
-    joining by rising prominence gives brackets that never go down.
+    brackets never go down.
     """
     k = len(tree.heights)
     merge = np.argsort(tree.prominence, kind="stable")
-    bracket = np.arange(k)  # top bracket of each group's summit, k + i for bracket i
+    bracket = np.arange(k)  # top bracket of each group's summit
     groups = DisjointSets(k)
     halves = np.empty((len(merge), 2), dtype=np.intp)
     for i, m in enumerate(merge):
@@ -47,6 +56,13 @@ def lay_out(tree: MergeTree) -> Dendrogram:
         halves[i] = bracket[parent], bracket[child]
         groups.join(child, into=parent)
         bracket[parent] = k + i
+    return Brackets(merge, halves)
+
+
+def lay_out(tree: MergeTree) -> Dendrogram:
+    """Place the modes so that no two branches of the dendrogram cross."""
+    k = len(tree.heights)
+    merge, halves = pair_up(tree)
     place, foot = np.empty(k + len(merge)), np.zeros(k + len(merge))
     place[_leaves(halves, k)] = np.arange(k)
     foot[k:] = tree.prominence[merge]

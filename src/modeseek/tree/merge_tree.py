@@ -12,6 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from modeseek.rows.arrays import Bools, Floats, Integers
+from modeseek.tree.export import (
+    graph_of,
+    import_for,
+    linkage_of,
+    newick_of,
+    table_of_modes,
+)
+from modeseek.tree.outline import draw_html, print_tree, title_of
 from modeseek.tree.pairs import DisjointSets, follow_to_end
 
 #: Saddles whose heights differ by less may be one, found twice.
@@ -26,6 +34,9 @@ class MergeTree(NamedTuple):
     mode of little prominence goes to its neighbour, not to the highest mode that the
     neighbour's group had by then. Any subset of merges is a partition of the modes,
     and those below a prominence are a hierarchy.
+
+    ``print`` shows the clusters, each below the one that it would merge into next; so
+    does a notebook.
 
     Attributes
     ----------
@@ -42,6 +53,28 @@ class MergeTree(NamedTuple):
     std_error : ndarray of shape (n_modes - 1,)
         Standard error of the prominence, for the given centres and widths; on the
         graph of rows, of a difference of two heights.
+    labels : ndarray of shape (n_modes,) or None
+        Cluster of each mode in the clustering that the tree belongs to.
+    sizes : ndarray of shape (n_modes,) or None
+        Samples of the fit that reached each mode; where they are on Dask, as
+        the subsample tells.
+
+    Examples
+    --------
+    >>> from modeseek import ModeClustering
+    >>> from modeseek.datasets import three_gaussians
+    >>> X, _ = three_gaussians().sample(1000, random_state=0)
+    >>> tree = ModeClustering().fit(X).merge_tree_
+    >>> tree
+    MergeTree(3 modes, 3 clusters, 1,000 samples)
+    >>> print(tree)
+    MergeTree(3 modes, 3 clusters, 1,000 samples)
+    cluster 0: 425 samples, highest
+    ├─ cluster 2: 287 samples, prominence 1.28 ± 0.19
+    └─ cluster 1: 288 samples, prominence 1.26 ± 0.20
+    >>> tree.to_linkage().round(2)
+    array([[0.  , 1.  , 1.26, 2.  ],
+           [2.  , 3.  , 1.28, 3.  ]])
     """
 
     heights: Floats
@@ -51,6 +84,63 @@ class MergeTree(NamedTuple):
     passes: Floats
     prominence: Floats
     std_error: Floats
+    labels: Integers | None = None
+    sizes: Integers | None = None
+
+    def __repr__(self) -> str:
+        return title_of(self)
+
+    def __str__(self) -> str:
+        return print_tree(self)
+
+    def _repr_html_(self) -> str:
+        return draw_html(self)
+
+    def to_pandas(self) -> Any:
+        """The tree as a data frame, a line for each mode.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``cluster``, ``size`` and ``height`` of each mode, and of its merge
+            the mode that it joins (``parent``, -1 for the highest mode),
+            ``saddle_height``, ``prominence`` and ``std_error`` (NaN for the highest).
+        """
+        pandas = import_for("to_pandas", "pandas")
+        return pandas.DataFrame(table_of_modes(self)).rename_axis("mode")
+
+    def to_linkage(self) -> Floats:
+        """The tree as a linkage matrix of SciPy, for :mod:`scipy.cluster.hierarchy`.
+
+        Returns
+        -------
+        ndarray of shape (n_modes - 1, 4)
+            The two groups that are joined, the prominence as their distance, and the
+            number of modes. Observations are the modes.
+        """
+        return linkage_of(self)
+
+    def to_networkx(self) -> Any:
+        """The tree as a graph: an edge from every mode to those that merge into it.
+
+        Returns
+        -------
+        networkx.DiGraph
+            Nodes, the modes, have ``name``, ``cluster``, ``size`` and ``height``; edges
+            ``saddle_height``, ``prominence`` and ``std_error``.
+        """
+        return graph_of(self)
+
+    def to_newick(self) -> str:
+        """The tree in Newick's format, as programs for phylogenetic trees read it.
+
+        Returns
+        -------
+        str
+            Leaves are the modes, named by cluster and size; a way down from the root
+            is as long as the prominence of the merge that it starts from.
+        """
+        return newick_of(self)
 
     def cut(
         self, prominence: float | None = None, n_clusters: int | None = None

@@ -1,0 +1,163 @@
+"""Clusters in a table: how large, how certain, and what sets them apart."""
+
+from __future__ import annotations
+
+from html import escape
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from modeseek.cluster.profile import (
+    Profile,
+    name_features,
+    profile_rows,
+    say_what_sets_apart,
+)
+from modeseek.rows.arrays import Integers
+from modeseek.rows.containers import is_lazy
+from modeseek.tree.export import OF_MERGES, import_for
+from modeseek.tree.merge_tree import MergeTree
+from modeseek.tree.outline import merges_left
+
+if TYPE_CHECKING:
+    from modeseek.cluster.fitting import Fitted
+    from modeseek.cluster.mode_clustering import ModeClustering
+    from modeseek.rows.source import Source
+
+#: Clusters in a notebook's table.
+MOST_SHOWN = 20
+
+
+class SummaryMixin:
+    """What a clusterer tells of its clusters in a table, also in notebooks."""
+
+    merge_tree_: MergeTree
+    row_modes_: Integers
+    _profile: Profile  # of the rows of each mode
+
+    def summary(self) -> Any:
+        """Clusters with their size, evidence, and the features that set them apart.
+
+        Returns
+        -------
+        pandas.DataFrame, or dict of str to ndarray where pandas is not installed
+            A line for each cluster of the current level, with
+
+            - ``size``, the samples of the fit in it (on Dask, estimated from the
+              subsample), and ``share`` of all;
+            - ``modes``, how many it was merged from;
+            - ``into``, the cluster that it would merge into next (-1 for that with the
+              highest mode), with the ``prominence`` of this merge and its
+              ``std_error`` (NaN for the highest);
+            - ``features`` that set it apart: its means that are farthest from those of
+              all samples, in standard deviations (sd) of all samples.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_wine
+        >>> from modeseek import ModeClustering
+        >>> model = ModeClustering().fit(load_wine(as_frame=True).data)
+        >>> for features in model.summary()["features"]:
+        ...     print(features)
+        proline +1.1 sd, flavanoids +0.9 sd, total_phenols +0.8 sd
+        alcohol -0.9 sd, color_intensity -0.9 sd, proline -0.8 sd
+        od280/od315_of_diluted_wines -1.3 sd, flavanoids -1.2 sd, hue -1.0 sd
+        """
+        check_is_fitted(self)
+        table = table_of_clusters(self)  # type: ignore[arg-type]
+        if find_spec("pandas") is None:
+            return table
+        return import_for("summary", "pandas").DataFrame(table).set_index("cluster")
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """What a notebook shows: scikit-learn's diagram, and the clusters below it."""
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
+        if "text/html" in bundle and hasattr(self, "labels_"):
+            bundle["text/html"] += draw_clusters(self)  # type: ignore[arg-type]
+        return bundle
+
+    def _store_profile(self, profile: Profile) -> None:
+        self._profile, modes = profile, self.row_modes_
+        sizes = np.rint(profile.size).astype(np.intp)
+        if not is_lazy(modes):
+            sizes = np.bincount(modes, minlength=len(sizes))
+        self.merge_tree_ = self.merge_tree_._replace(sizes=sizes)
+
+
+def table_of_clusters(
+    model: ModeClustering,
+    sizes: Integers | None = None,
+    names: list[str] | None = None,
+) -> dict[str, NDArray[Any]]:
+    """Columns with an entry for each cluster, see :meth:`SummaryMixin.summary`.
+
+    ``sizes`` (n_clusters,) are those of other rows than the fit's, ``names`` those of
+    the features.
+    """
+    tree, labels = model.merge_tree_, model.mode_labels_
+    if sizes is None:
+        sizes = np.bincount(labels, weights=tree.sizes).astype(np.intp)
+    own = merges_left(tree, labels)
+    joined = own >= 0
+    table: dict[str, NDArray[Any]] = {
+        "cluster": np.arange(len(sizes)),
+        "size": sizes,
+        "share": sizes / max(1, int(sizes.sum())),
+        "modes": np.bincount(labels),
+        "into": np.full(len(sizes), -1),
+    }
+    table["into"][joined] = labels[tree.parent[own[joined]]]
+    for name, field in OF_MERGES.items():
+        table[name] = np.full(len(sizes), np.nan)
+        table[name][joined] = getattr(tree, field)[own[joined]]
+    del table["saddle_height"]
+    names = name_features(model, model.n_features_in_, names)
+    profile = model.__dict__.get("_profile")  # models of earlier versions have none
+    said = [""] * len(sizes)
+    if profile is not None:
+        said = say_what_sets_apart(profile.means(labels), names)
+    return table | {"features": np.array(said, dtype=object)}
+
+
+def profile_fit(fitted: Fitted, source: Source, row_modes: Any) -> Profile:
+    """Profile of the rows of a fit, or of its subsample where they are elsewhere."""
+    landscape, frame = fitted.climbed.landscape, fitted.frame
+    n_modes = len(landscape.modes)
+    if source.in_memory:
+        return profile_rows(frame, source.rows_in_memory().X, row_modes, n_modes)
+    sample, modes = fitted.overview.sample, fitted.climbed.row_modes
+    if modes is None:
+        modes = landscape.locate(sample.X)
+    weight = np.ones(len(modes)) if sample.weight is None else sample.weight
+    weight = weight * (fitted.overview.summary.n_rows / weight.sum())
+    return profile_rows(frame, sample.X, modes, n_modes, weight)
+
+
+def draw_clusters(model: ModeClustering) -> str:
+    """Table of the clusters for a notebook, and how they were found."""
+    table = table_of_clusters(model)
+    titles = ("cluster", "size", "share", "prominence", "set apart by")
+    lines = []
+    for k in range(min(MOST_SHOWN, model.n_clusters_)):
+        error = f"{table['prominence'][k]:.2f} ± {table['std_error'][k]:.2f}"
+        cells = (
+            f"{k}",
+            f"{table['size'][k]:,}",
+            f"{table['share'][k]:.1%}",
+            error if table["into"][k] >= 0 else "highest",
+            escape(table["features"][k]),
+        )
+        lines.append(
+            "".join(f'<td style="text-align: left">{cell}</td>' for cell in cells)
+        )
+    head = "".join(f'<th style="text-align: left">{title}</th>' for title in titles)
+    more = model.n_clusters_ - len(lines)
+    note = f"<p>and {more} smaller clusters</p>" if more else ""
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    return (
+        f"<p>{escape(model.decision_)}</p><table><thead><tr>{head}</tr></thead>"
+        f"<tbody>{body}</tbody></table>{note}"
+    )
