@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -72,11 +73,14 @@ def test_cluster_writes_the_rows_with_their_clusters(rows, reference, capsys):
     np.testing.assert_array_equal(table["u"], X[:, 0])
     np.testing.assert_array_equal(labels_of(table), reference.labels_)
     out, err = capsys.readouterr()
-    assert out.split()[:6] == ["cluster", "rows", "share", "prominence", "u", "v"]
+    title, *lines = out.splitlines()
+    assert " ".join(title.split()) == "cluster rows share prominence set apart by"
+    for line, words in zip(lines, reference.summary()["features"], strict=True):
+        assert re.sub(r"feature (\d)", lambda m: "uv"[int(m[1])], words) in line
     sizes = np.bincount(reference.labels_)
-    printed = [line.split()[:2] for line in out.splitlines()[1:]]
+    printed = [line.split()[:2] for line in lines]
     assert printed == [[str(k), str(size)] for k, size in enumerate(sizes)]
-    assert err == f"modeseek: wrote {written}\n"
+    assert err == f"modeseek: {reference.decision_}\nmodeseek: wrote {written}\n"
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "feather", "npy"])

@@ -1,6 +1,7 @@
 """Progress is shown on a terminal, after a while, and nowhere else."""
 
 import io
+import re
 import time
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy as np
 from modeseek import LogDensityGradient, ModeClustering
 from modeseek.cli import console as module
 from modeseek.cli.console import cluster_table, merge_tree, progress, show, stages
+from modeseek.cluster.summary import table_of_clusters
 from modeseek.datasets import three_gaussians
 from modeseek.errors import one_line
 
@@ -74,13 +76,26 @@ def test_names_are_text_and_not_markup(capsys):
     model = ModeClustering(LogDensityGradient(bandwidth=1.0, alpha=0.1)).fit(X)
     names = ["[red]u[/red]", "v\x1b[2J\n"]
     sizes = np.bincount(model.labels_)
-    show(cluster_table(model, sizes, names, model.cluster_centers_))
+    show(cluster_table(model, sizes, names))
     show(merge_tree(model, names, model.modes_))
     out = capsys.readouterr().out
-    assert out.count("[red]u[/red]") == 1 + len(model.modes_)
+    words = table_of_clusters(model, names=names)["features"]
+    said = sum("u[/red]" in line for line in words)
+    assert out.count("[red]u[/red]") == said + len(model.modes_)
+    assert said
     assert "\x1b" not in out
     assert r"v\x1b[2J" in out
 
 
 def test_one_line_is_one_line():
     assert one_line("a\n b\tc\x00d") == "a b c\\x00d"
+
+
+def test_trees_name_the_columns_that_tell_clusters_apart(capsys):
+    X = np.random.default_rng(0).standard_normal((200, 9))
+    X[:100, 7] += 20.0
+    model = ModeClustering().fit(X)
+    show(merge_tree(model, list("abcdefghi"), model.modes_))
+    tree = capsys.readouterr().out.splitlines()
+    assert f"h {model.modes_[0, 7]:.4g}" in tree[0]
+    assert len(re.findall(r"\b[a-i] -?[.\d]+", tree[0])) == 4

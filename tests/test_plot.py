@@ -281,6 +281,20 @@ def test_branches_below_the_cut_take_the_color_of_their_cluster(rough):
         assert (to_hex(bracket.get_color()).upper() == color) == made
 
 
+@pytest.mark.parametrize("cut", [0.05, 0.7, 100.0])
+def test_feet_are_named_by_clusters_and_their_samples(rough, cut):
+    display = MergeTreeDisplay.from_estimator(rough, cut=cut)
+    sizes = np.bincount(rough.cut(prominence=cut))
+    names = [tick.get_text() for tick in display.ax_.get_xticklabels()]
+    known = [f"{k}\n{size}" for k, size in enumerate(sizes)]
+    if len(sizes) > 12:
+        known = [str(k) for k in range(len(sizes))]
+    assert known[0] in names
+    assert set(names) <= set(known)
+    places = np.sort(display.ax_.get_xticks())
+    assert (np.diff(places) >= 0.03 * len(rough.modes_)).all()
+
+
 def send(display, name, prominence, aside=0.4):
     """A mouse event at a height of the dendrogram."""
     axes = display.ax_

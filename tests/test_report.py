@@ -128,6 +128,25 @@ def test_rows_are_drawn_where_they_are(model, rows):
     assert data["columns"][4].startswith("principal component 1 (")
 
 
+def test_a_graph_of_rows_shows_its_own_log_density():
+    X, _ = three_gaussians(2).sample(400, random_state=0)
+    model = ModeClustering(ascent="rows").fit(X)
+    data = gather(model, X)
+    assert data["columns"][-1] == "log-density"
+    tree = model.merge_tree_
+    summits = columns(data, "summits")[:, -1]
+    np.testing.assert_allclose(summits, tree.heights, atol=1e-3)
+    density = 1.0 - model.outlier_score(X)
+    heights = tree.heights[model.row_modes_] + np.log(density)
+    np.testing.assert_allclose(columns(data, "drawn")[:, -1], heights, atol=1e-3)
+    settings = dict(data["settings"]["Chosen and found"])
+    assert not {"gradient", "centres", "bandwidth"} & set(settings)
+
+
+def test_the_way_up_is_said(model, rows):
+    assert gather(model, rows)["decision"] == model.decision_
+
+
 def test_climb_starts_at_the_rows_and_ends_at_the_modes(model, rows):
     data = gather(model, rows)
     climbers = unpack(data["climbers"])

@@ -15,9 +15,11 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
 from modeseek import KernelDensityGradient, ModeClustering
+from modeseek.cluster.profile import profile_rows, say_what_sets_apart
 from modeseek.datasets import three_gaussians
 from modeseek.plot.drawing import COLORS, SYMBOLS
 from modeseek.report import write_report
+from modeseek.rows.coordinates import Frame
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 DRIVER = shutil.which("chromedriver")
@@ -226,6 +228,35 @@ def test_profiles_are_the_means_of_clusters(page, fitted):
     standard = (X - X.mean(axis=0)) / X.std(axis=0)
     means = [standard[labels == k].mean(axis=0) for k in range(labels.max() + 1)]
     np.testing.assert_allclose(z, means[:30], atol=1e-5)
+
+
+def test_page_says_what_sets_clusters_apart_and_why(page, fitted):
+    model, X = fitted
+    page.type_level("0.4")
+    frame, n_modes = Frame(X.mean(axis=0), 1.0), len(model.modes_)
+    profile = profile_rows(frame, X, model.row_modes_, n_modes)
+    labels = model.label_modes(prominence=0.4)
+    said = page.run(
+        "return Array.from(document.querySelectorAll('#clusters tbody tr'),"
+        " (tr) => tr.cells[5].textContent)"
+    )
+    assert said == say_what_sets_apart(profile.means(labels), NAMES)
+    assert page["decision"].text == model.decision_
+
+
+def test_feet_are_named_by_clusters_and_their_rows(page, fitted):
+    model, _ = fitted
+    page.type_level("1.2")
+    sizes = np.bincount(model.cut(prominence=1.2))
+    axis = "document.getElementById('tree').layout.xaxis"
+    names = page.run(f"return {axis}.ticktext")
+    assert 1 < len(names) <= len(sizes) <= 12
+    assert set(names) <= {f"{k}<br>{size}" for k, size in enumerate(sizes)}
+    assert f"0<br>{sizes[0]}" in names
+    page.type_level("0")
+    names = page.run(f"return {axis}.ticktext")
+    assert "0" in names
+    assert len(names) < len(model.modes_)
 
 
 def test_rows_climb_to_their_modes(page, fitted):

@@ -183,6 +183,7 @@ def tree(file: TableOrModel, fitting: FitOptions, reading: ReadOptions) -> None:
             fitted, fitted_rows = tasks.fit_table(table, reading, fitting)
             recipe = fitted_rows.recipe
             tasks.tell_missing(fitted_rows, reading)
+    tasks.tell_decision(fitted, reading)
     modes = recipe.undo(fitted.modes_)
     console.show(console.merge_tree(fitted, recipe.columns, modes))
 
@@ -226,6 +227,7 @@ def report(
             rows = tasks.find_rows(table, recipe, reading, fitting, in_memory=True)
             modes = None
         tasks.tell_missing(rows, reading)
+        tasks.tell_decision(fitted, reading)
         with replacing(path, force=force) as unfinished, progress("writing the page"):
             write_report(
                 unfinished,

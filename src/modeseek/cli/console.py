@@ -15,9 +15,14 @@ from rich.text import Text
 from rich.tree import Tree
 
 from modeseek.cluster.mode_clustering import ModeClustering
+from modeseek.cluster.summary import (
+    prominence_in_words,
+    separating_features,
+    table_of_clusters,
+)
 from modeseek.errors import one_line
-from modeseek.plot.drawing import shortened
 from modeseek.rows.arrays import Floats, Integers
+from modeseek.tree.outline import merges_left, with_error
 
 #: Work that takes longer than this shows a bar.
 SECONDS_BEFORE_BAR = 2.0
@@ -102,25 +107,19 @@ def _new_table(*titles: str) -> Table:
 
 
 def cluster_table(
-    model: ModeClustering, sizes: Integers, columns: Sequence[str], centers: Floats
+    model: ModeClustering, sizes: Integers, columns: Sequence[str]
 ) -> Table:
-    """Clusters with their size, share, prominence and mode.
+    """Clusters with their size, share, prominence and what sets them apart.
 
-    ``sizes`` (n_clusters,) are the rows of each cluster, ``centers`` (n_clusters,
-    n_features) its highest mode in the units of the table, ``columns`` the names of the
+    ``sizes`` (n_clusters,) are the rows of each cluster, ``columns`` the names of the
     features.
     """
+    clusters = table_of_clusters(model, sizes, [one_line(name) for name in columns])
     table = _new_table("cluster", "rows", "share", "prominence")
-    shown = list(columns[:SHOWN_FEATURES])
-    for column in shown:
-        table.add_column(Text(shortened(one_line(column))), justify="right")
-    if len(columns) > len(shown):
-        table.add_column(f"+{len(columns) - len(shown)}")
-    total = max(1, int(sizes.sum()))
+    table.add_column("set apart by")
     for k, size in enumerate(sizes):
-        height = _prominence(model, model.cluster_modes_[k])
-        mode = [number(value) for value in centers[k, : len(shown)]]
-        table.add_row(str(k), f"{size:,}", f"{size / total:.1%}", height, *mode)
+        share, height = f"{clusters['share'][k]:.1%}", prominence_in_words(clusters, k)
+        table.add_row(str(k), f"{size:,}", share, height, Text(clusters["features"][k]))
     return table
 
 
@@ -142,15 +141,6 @@ def segment_table(segments: Integers, colors: Floats) -> Table:
     return table
 
 
-def _prominence(model: ModeClustering, mode: int) -> str:
-    """Prominence of a mode with its standard error, as text."""
-    tree = model.merge_tree_
-    merge = np.flatnonzero(tree.child == mode)
-    if not len(merge):
-        return "highest"
-    return f"{tree.prominence[merge[0]]:.2f} ± {tree.std_error[merge[0]]:.2f}"
-
-
 def merge_tree(model: ModeClustering, columns: Sequence[str], modes: Floats) -> Tree:
     """The merge tree: every mode below the one that it merges into.
 
@@ -159,19 +149,17 @@ def merge_tree(model: ModeClustering, columns: Sequence[str], modes: Floats) -> 
     """
     tree = model.merge_tree_
     rows = np.bincount(model.row_modes_, minlength=len(modes))
-    shown = [one_line(column) for column in columns[:SHOWN_FEATURES]]
+    shown = separating_features(model, SHOWN_FEATURES)
     tops = set(model.cluster_modes_.tolist())
 
-    root = next(iter(set(range(len(modes))) - set(tree.child.tolist())))
+    own = merges_left(tree, np.arange(len(modes)))
+    root = int(np.argmin(own))
 
     def describe(mode: int) -> Text:
         at = ", ".join(
-            f"{name} {number(value)}"
-            for name, value in zip(shown, modes[mode], strict=False)
+            f"{one_line(columns[j])} {number(modes[mode, j])}" for j in shown
         )
-        height = _prominence(model, mode)
-        if mode != root:
-            height = f"prominence {height}"
+        height = with_error(tree, own[mode])
         share = f"{rows[mode]:,} row{'s' if rows[mode] != 1 else ''}"
         if mode in tops:
             text = Text(f"cluster {model.mode_labels_[mode]}", style="bold")

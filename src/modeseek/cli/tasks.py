@@ -124,6 +124,12 @@ def tell_missing(rows: TableRows, reading: ReadOptions, how: str = "left out") -
         say(f"{missing} and were {how}")
 
 
+def tell_decision(model: ModeClustering, reading: ReadOptions) -> None:
+    """Say which way rows climbed, and why."""
+    if not reading.quiet:
+        say(model.decision_)
+
+
 def fit_table(
     table: Table, reading: ReadOptions, fitting: FitOptions, *, in_memory: bool = False
 ) -> tuple[ModeClustering, TableRows]:
@@ -235,8 +241,7 @@ def summarize(
     """Print the table of clusters, and where the rows are."""
     if reading.quiet:
         return
-    centers = recipe.undo(model.cluster_centers_)
-    table = cluster_table(model, sizes, recipe.columns, centers)
-    show(table, stderr=target.path is None)
+    tell_decision(model, reading)
+    show(cluster_table(model, sizes, recipe.columns), stderr=target.path is None)
     if target.path is not None:
         say(f"wrote {target.path}")

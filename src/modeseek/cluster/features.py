@@ -54,6 +54,13 @@ def gradient_in_features(model: ModeClustering) -> GradientEstimator | InFeature
     return InFeatures(estimator, model._frame)
 
 
+def height_on_graph(model: ModeClustering, X: Floats) -> Floats:
+    """Log-density by which rows climb from row to row, up to one constant."""
+    landscape, jobs = model._landscape, model.n_jobs
+    height = landscape.tree.heights[landscape.locate(X, jobs)]
+    return np.asarray(height - landscape.depths(X, jobs))
+
+
 def scaling_of(model: ModeClustering) -> Frame:
     """Shift and scale of the features, in which their numbers are near 1."""
     return Frame(model._frame.origin, model._frame.unit)

@@ -122,6 +122,21 @@ def table_of_clusters(
     return table | {"features": np.array(said, dtype=object)}
 
 
+def separating_features(model: ModeClustering, most: int) -> Integers:
+    """Features, in order, that differ most between clusters; the first if unknown."""
+    profile: Profile | None = model.__dict__.get("_profile")
+    if profile is None:
+        return np.arange(min(most, model.n_features_in_))
+    return profile.separating(model.mode_labels_, most)
+
+
+def prominence_in_words(table: dict[str, NDArray[Any]], cluster: int) -> str:
+    """Prominence of a cluster of the table with its standard error."""
+    if table["into"][cluster] < 0:
+        return "highest"
+    return f"{table['prominence'][cluster]:.2f} ± {table['std_error'][cluster]:.2f}"
+
+
 def profile_fit(fitted: Fitted, source: Source, row_modes: Any) -> Profile:
     """Profile of the rows of a fit, or of its subsample where they are elsewhere."""
     landscape, frame = fitted.climbed.landscape, fitted.frame
@@ -142,12 +157,11 @@ def draw_clusters(model: ModeClustering) -> str:
     titles = ("cluster", "size", "share", "prominence", "set apart by")
     lines = []
     for k in range(min(MOST_SHOWN, model.n_clusters_)):
-        error = f"{table['prominence'][k]:.2f} ± {table['std_error'][k]:.2f}"
         cells = (
             f"{k}",
             f"{table['size'][k]:,}",
             f"{table['share'][k]:.1%}",
-            error if table["into"][k] >= 0 else "highest",
+            prominence_in_words(table, k),
             escape(table["features"][k]),
         )
         lines.append(

@@ -14,8 +14,12 @@ from modeseek.rows.validation import check_real
 from modeseek.tree.dendrogram import Dendrogram, lay_out
 from modeseek.tree.merge_tree import MergeTree
 
-#: Modes whose numbers are written below a dendrogram.
-MOST_NUMBERED = 30
+#: Modes that are drawn large.
+MOST_LARGE = 30
+
+#: Clusters whose sizes are written below the tree, and the room that each takes, as a
+#: share of the width; without its size, half as much.
+MOST_SIZED, ROOM = 12, 0.07
 
 #: Pixels from the line of the cut within which the mouse takes hold of it.
 GRIP = 6.0
@@ -24,10 +28,10 @@ GRIP = 6.0
 class MergeTreeDisplay(Display):
     """The merge tree as a dendrogram, with a cut that can be moved.
 
-    Feet are modes; two branches join at their prominence, drawn with its standard
-    error. Branches that join below the dashed line are one cluster. In a window or a
-    notebook with a live canvas the line can be dragged. Use :meth:`from_estimator` to
-    make one.
+    Feet are modes, with the numbers of their clusters and how many samples of the fit
+    these have; two branches join at their prominence, drawn with its standard error.
+    Branches that join below the dashed line are one cluster. In a window or a notebook
+    with a live canvas the line can be dragged. Use :meth:`from_estimator` to make one.
 
     Parameters
     ----------
@@ -97,7 +101,6 @@ class MergeTreeDisplay(Display):
         top = float((tree.prominence + tree.std_error).max(initial=0.0)) or 1.0
         ax.set_ylim(-0.04 * top, 1.05 * top)
         ax.set_ylabel("prominence")
-        ax.set_xlabel("modes, highest is 0")
         self._dragging = False
         canvas = self.figure_.canvas
         canvas.mpl_connect("button_press_event", self._press)
@@ -127,7 +130,7 @@ class MergeTreeDisplay(Display):
             [np.minimum(error, layout.height), error],
             fmt="none",
             ecolor=GREY,
-            elinewidth=6.0 if len(error) <= MOST_NUMBERED else 2.0,
+            elinewidth=6.0 if len(error) <= MOST_LARGE else 2.0,
             alpha=0.35,
             zorder=1,
         )
@@ -135,13 +138,12 @@ class MergeTreeDisplay(Display):
 
     def _draw_feet(self, layout: Dendrogram) -> None:
         k = len(layout.x)
-        size = 8.0 if k <= MOST_NUMBERED else 4.0
+        size = 8.0 if k <= MOST_LARGE else 4.0
         self._feet = [
             self.ax_.plot(x, 0.0, markersize=size, clip_on=False, zorder=4)[0]
             for x in layout.x
         ]
-        numbered = k <= MOST_NUMBERED
-        self.ax_.set_xticks(layout.x if numbered else [], range(k) if numbered else [])
+        self._places = layout.x
         self.ax_.tick_params(axis="x", length=0, pad=8)
         self.ax_.set_xlim(-0.6, k - 0.4)
 
@@ -170,6 +172,7 @@ class MergeTreeDisplay(Display):
             bracket.set_linewidth(2.2 if made[merge] else 1.3)
         for foot, label in zip(self._feet, labels, strict=True):
             foot.set(**mark(int(label)), markeredgecolor="white")
+        self._name_feet(labels)
         level = self._fitted_level() if prominence is None else prominence
         self._line.set_ydata([level, level])
         n = int(labels.max()) + 1
@@ -177,6 +180,22 @@ class MergeTreeDisplay(Display):
         self.ax_.set_title(f"{n} cluster{'s' * (n > 1)} {where}", fontsize="medium")
         self.figure_.canvas.draw_idle()
         return self
+
+    def _name_feet(self, labels: Integers) -> None:
+        """Write number and size of each cluster below the middle of its feet.
+
+        Those of smaller clusters are left out where there is no room.
+        """
+        sizes = np.bincount(labels, weights=self.estimator.merge_tree_.sizes)
+        sized = len(sizes) <= MOST_SIZED
+        room = len(labels) * (ROOM if sized else 0.5 * ROOM)
+        names: dict[float, str] = {}
+        for k, size in enumerate(sizes):
+            middle = float(np.median(self._places[labels == k]))
+            if all(abs(middle - other) >= room for other in names):
+                names[middle] = f"{k}\n{size:,.0f}" if sized else f"{k}"
+        self.ax_.set_xticks(list(names), list(names.values()))
+        self.ax_.set_xlabel("clusters and their samples" if sized else "clusters")
 
     def _fitted_level(self) -> float:
         """A level among the merges that would make as many as the fit made."""

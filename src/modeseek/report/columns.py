@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
-from modeseek.cluster.features import gradient_in_features, has_gradient, scaling_of
+from modeseek.cluster.features import (
+    gradient_in_features,
+    has_gradient,
+    height_on_graph,
+    scaling_of,
+)
 from modeseek.cluster.mode_clustering import ModeClustering
 from modeseek.plot.drawing import at_even_pace, principal_axes, without_names
 from modeseek.rows.arrays import Floats, Integers
@@ -29,8 +37,10 @@ class ScatterColumns:
         if self._components is not None:
             self.start = (len(kept), len(kept) + 1)
             self.names += self._components.names()
-        self._log_density = None
-        if has_gradient(model):
+        self._log_density: Callable[[Floats], Floats] | None = None
+        if model.ascent_ == "rows":
+            self._log_density = partial(height_on_graph, model)
+        elif has_gradient(model):
             estimator = without_names(gradient_in_features(model))
             self._log_density = getattr(estimator, "log_density", None)
         if self._log_density is not None:

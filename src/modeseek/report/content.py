@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from modeseek.cluster.features import has_gradient, scaling_of
+from modeseek.cluster.features import scaling_of
 from modeseek.cluster.mode_clustering import ModeClustering
-from modeseek.cluster.profile import Profile, profile_rows
+from modeseek.cluster.profile import LEAST_SAID, MOST_SAID, Profile, profile_rows
 from modeseek.plot.drawing import COLORS, SYMBOLS, sample_each_group
 from modeseek.report.columns import FRAMES, ScatterColumns
 from modeseek.report.packing import pack
@@ -65,6 +65,8 @@ def collect(
     return {
         "rows": len(rows),
         "features": rows.shape[1],
+        "decision": model.decision_,
+        "said": {"most": MOST_SAID, "least": LEAST_SAID},
         "columns": columns.names,
         "start": columns.start,
         "low": pack(low, "f8"),
@@ -145,18 +147,19 @@ def _describe_settings(
 ) -> dict[str, list[list[str]]]:
     """Tables of names and values: what was asked, what was found, what made it."""
     fitted = model.estimator_
-    chosen = {
-        "gradient": type(fitted).__name__,
+    chosen: dict[str, object] = {
+        "coordinates": model.n_components_,
         "most steps of a row": model.n_iter_,
         "rows still moving": model.n_unconverged_,
         "modes": len(model.modes_),
         "clusters as fitted": model.n_clusters_,
     }
-    if has_gradient(model):
+    if model.ascent_ != "rows":  # there the gradient is of another model
+        chosen["gradient"] = type(fitted).__name__
         chosen["centres"] = len(fitted.centers_)
         chosen["bandwidth"] = _shorten(fitted.bandwidth_)
-    if hasattr(fitted, "alpha_"):
-        chosen["penalty (alpha)"] = f"{fitted.alpha_:.4g}"
+        if hasattr(fitted, "alpha_"):
+            chosen["penalty (alpha)"] = f"{fitted.alpha_:.4g}"
     versions = {"modeseek": metadata.version("modeseek")}
     versions["Python"] = platform.python_version()
     for package in ("NumPy", "SciPy", "scikit-learn", "plotly"):

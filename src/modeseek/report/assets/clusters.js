@@ -34,6 +34,16 @@ function sumsByCluster(values, width) {
   return sums;
 }
 
+/** The words of say_what_sets_apart, from sums of standardised features over n rows. */
+function whatSetsApart(sums, n) {
+  return Array.from(sums, (sum, j) => [data.profiled[j], n ? sum / n : 0])
+    .sort(([, one], [, other]) => Math.abs(other) - Math.abs(one))
+    .slice(0, data.said.most)
+    .filter(([, mean]) => Math.abs(mean) >= data.said.least)
+    .map(([name, mean]) => `${name} ${mean > 0 ? "+" : ""}${mean.toFixed(1)} sd`)
+    .join(", ");
+}
+
 function highlight(cluster) {
   state.highlighted = state.highlighted === cluster ? null : cluster;
   document
@@ -48,10 +58,11 @@ function drawClusters() {
     data.count.map(() => 1),
     1,
   );
-  const ownMerge = new Map(Array.from(data.tree.child, (child, merge) => [child, merge]));
+  const left = mergesLeft(data.tree, state.labels);
+  const sums = sumsByCluster(data.sums, data.profiled.length);
   const body = document.createElement("tbody");
-  state.tops.slice(0, MOST_LISTED).forEach((top, cluster) => {
-    const merge = ownMerge.get(top);
+  state.tops.slice(0, MOST_LISTED).forEach((_, cluster) => {
+    const merge = left.get(cluster);
     const prominence =
       merge === undefined
         ? "highest"
@@ -70,15 +81,16 @@ function drawClusters() {
       `${share.toFixed(1)} %`,
       count(modes[cluster][0]),
       prominence,
+      whatSetsApart(sums[cluster], rows[cluster][0]),
     ]) {
       line.insertCell().textContent = text;
     }
   });
   $("clusters").tBodies[0].replaceWith(body);
-  const left = state.tops.length - MOST_LISTED;
+  const more = state.tops.length - MOST_LISTED;
   $("cluster-note").textContent =
-    left > 0
-      ? `and ${plural(left, "smaller cluster")}`
+    more > 0
+      ? `and ${plural(more, "smaller cluster")}`
       : "Choose a cluster to show it alone.";
 }
 

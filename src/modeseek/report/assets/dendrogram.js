@@ -61,6 +61,24 @@ function treeTraces() {
   return [...lines.values(), joints, feet];
 }
 
+/** Number and size of each cluster below the middle of its feet, if no larger one's are too near. */
+function footNames() {
+  const sized = state.tops.length <= MOST_SIZED;
+  const room = (sized ? 0.09 : 0.05) * data.layout.x.length;
+  const rows = sumsByCluster(data.count, 1);
+  const feet = state.tops.map(() => []);
+  state.labels.forEach((cluster, mode) => feet[cluster].push(data.layout.x[mode]));
+  const names = { tickvals: [], ticktext: [] };
+  feet.forEach((places, cluster) => {
+    places.sort((a, b) => a - b);
+    const place = (places[places.length >> 1] + places[(places.length - 1) >> 1]) / 2;
+    if (names.tickvals.some((other) => Math.abs(other - place) < room)) return;
+    names.tickvals.push(place);
+    names.ticktext.push(sized ? `${cluster}<br>${count(rows[cluster][0])}` : `${cluster}`);
+  });
+  return names;
+}
+
 function drawTree() {
   const highest = Math.max(
     data.top,
@@ -81,10 +99,11 @@ function drawTree() {
   };
   const layout = {
     font: FONT,
-    margin: { l: 55, r: 15, t: 10, b: 30 },
+    margin: { l: 55, r: 15, t: 10, b: 55 },
     xaxis: {
-      title: { text: "modes" },
-      showticklabels: false,
+      title: { text: state.tops.length > MOST_SIZED ? "clusters" : "clusters and their rows" },
+      ...footNames(),
+      tickangle: 0,
       showgrid: false,
       zeroline: false,
       fixedrange: true,

@@ -32,6 +32,7 @@ function describe() {
     plural(data.features, "feature"),
     plural(data.weight.length, "mode") + " of the density",
   ].join(" · ");
+  $("decision").textContent = data.decision;
   const notes = [];
   if (data.shown.length < data.rows) {
     notes.push(

@@ -4,6 +4,7 @@
 
 const MOST_LISTED = 100; // clusters in the table and labelled in the scatter
 const MOST_PROFILED = 30; // clusters in the heat map
+const MOST_SIZED = 12; // clusters whose sizes stand below the tree
 const FRAME_TIME = 70; // milliseconds
 const PAPER_WIDTH = 680; // pixels, of a page between its margins
 const GREY = "#8c959f";

@@ -24,6 +24,15 @@ function numberGroups(group, weight) {
   return { labels: group.map((top) => number.get(top)), tops };
 }
 
+/** The merge that each cluster would be joined to another by; the highest has none. */
+function mergesLeft(tree, labels) {
+  const left = new Map();
+  tree.child.forEach((child, merge) => {
+    if (labels[child] !== labels[tree.parent[merge]]) left.set(labels[child], merge);
+  });
+  return left;
+}
+
 /** A prominence at which exactly the n lowest merges are made (and those equal to them). */
 function levelOf(sorted, n) {
   if (n <= 0) return 0;
