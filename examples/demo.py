@@ -66,7 +66,7 @@ def write_table(names: list[str], rows: Iterable[Sequence[float]], path: Path) -
 def draw(model: ModeClustering, path: Path) -> None:
     """The merge tree, over the image at every mode."""
     figure, ax = plt.subplots(figsize=(9.0, 5.2), layout="constrained")
-    MergeTreeDisplay.from_estimator(model, ax=ax)
+    display = MergeTreeDisplay.from_estimator(model, ax=ax)
     ax.set_title(
         f"{len(model.labels_):,} images of digits: {len(model.modes_)} modes of their "
         f"density, {model.n_clusters_} clusters"
@@ -74,7 +74,7 @@ def draw(model: ModeClustering, path: Path) -> None:
     ax.set(xlabel="", ylabel="prominence: fall of the log-density to the saddle")
     ax.spines["bottom"].set_visible(False)
     ax.tick_params(axis="x", labelbottom=False)
-    for x, mode in zip(ax.get_xticks(), model.modes_, strict=True):
+    for x, mode in zip(display.mode_places_, model.modes_, strict=True):
         below = ax.inset_axes((x - 0.4, -0.83, 0.8, 0.7), transform=ax.transData)
         below.imshow(mode.reshape(8, 8), cmap="gray_r")
         below.axis("off")

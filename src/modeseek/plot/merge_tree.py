@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from modeseek.cluster.mode_clustering import ModeClustering
 from modeseek.plot.canvas import GREY, INK, Axes, Display, MouseEvent, mark
-from modeseek.rows.arrays import Integers
+from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.validation import check_real
 from modeseek.tree.dendrogram import Dendrogram, lay_out
 from modeseek.tree.merge_tree import MergeTree
@@ -48,6 +48,8 @@ class MergeTreeDisplay(Display):
         The level shown.
     mode_labels_ : ndarray of shape (n_modes,)
         Cluster of every mode at that level.
+    mode_places_ : ndarray of shape (n_modes,)
+        Where every mode stands on the horizontal axis.
 
     Examples
     --------
@@ -62,6 +64,7 @@ class MergeTreeDisplay(Display):
 
     cut_: float | None
     mode_labels_: Integers
+    mode_places_: Floats
 
     def __init__(self, *, estimator: ModeClustering, cut: float | None = None) -> None:
         self.estimator = estimator
@@ -143,7 +146,7 @@ class MergeTreeDisplay(Display):
             self.ax_.plot(x, 0.0, markersize=size, clip_on=False, zorder=4)[0]
             for x in layout.x
         ]
-        self._places = layout.x
+        self.mode_places_ = layout.x
         self.ax_.tick_params(axis="x", length=0, pad=8)
         self.ax_.set_xlim(-0.6, k - 0.4)
 
@@ -191,7 +194,7 @@ class MergeTreeDisplay(Display):
         room = len(labels) * (ROOM if sized else 0.5 * ROOM)
         names: dict[float, str] = {}
         for k, size in enumerate(sizes):
-            middle = float(np.median(self._places[labels == k]))
+            middle = float(np.median(self.mode_places_[labels == k]))
             if all(abs(middle - other) >= room for other in names):
                 names[middle] = f"{k}\n{size:,.0f}" if sized else f"{k}"
         self.ax_.set_xticks(list(names), list(names.values()))
