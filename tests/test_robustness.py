@@ -10,6 +10,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from modeseek import (
+    FeatureWarning,
     KernelDensityGradient,
     LogDensityGradient,
     ModeClustering,
@@ -29,6 +30,7 @@ DOCUMENTED = (
     (ConvergenceWarning, r"\d+ of \d+ rows were still moving"),
     (UserWarning, "The chosen (bandwidth|alpha) is the first or last"),
     (RoundingWarning, r"\d+ features? ha(s|ve) few distinct values"),
+    (FeatureWarning, "clustered by|far from all other values"),
     (UserWarning, r"n_centers=\d+ is more than the distinct rows allow"),
 )
 

@@ -61,10 +61,14 @@ def test_the_words_name_features_and_what_is_done():
 
 
 @pytest.mark.parametrize(
-    "model",
-    [ModeClustering(), ModeClustering(ascent="blurring"), LogDensityGradient()],
+    ("model", "done"),
+    [
+        (ModeClustering(), "rows that it made equal count once"),
+        (ModeClustering(ascent="blurring"), "No width is chosen that is narrower"),
+        (LogDensityGradient(), "No width is chosen that is narrower"),
+    ],
 )
-def test_one_warning_says_so(model):
+def test_one_warning_says_so_and_what_was_done(model, done):
     X = load_iris().data
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
@@ -72,6 +76,7 @@ def test_one_warning_says_so(model):
     rounding = [entry for entry in told if entry.category is RoundingWarning]
     assert len(rounding) == 1
     assert "feature 3 (22 values, steps of 0.1)" in str(rounding[0].message)
+    assert done in str(rounding[0].message)
     assert rounding[0].filename == __file__
 
 

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from modeseek.cluster import ModeClustering
     from modeseek.gradient import KernelDensityGradient, LogDensityGradient
-    from modeseek.rows import RoundingWarning
+    from modeseek.rows import FeatureWarning, RoundingWarning
 
 __all__ = [
+    "FeatureWarning",
     "KernelDensityGradient",
     "LogDensityGradient",
     "ModeClustering",
@@ -19,6 +20,7 @@ __version__ = "0.1.0.dev0"
 #: Where the public names live. They are imported when they are first asked for, so
 #: that the command line answers before scikit-learn has been loaded.
 _HOMES = {
+    "FeatureWarning": "modeseek.rows",
     "KernelDensityGradient": "modeseek.gradient",
     "LogDensityGradient": "modeseek.gradient",
     "ModeClustering": "modeseek.cluster",

@@ -63,4 +63,4 @@ def height_on_graph(model: ModeClustering, X: Floats) -> Floats:
 
 def scaling_of(model: ModeClustering) -> Frame:
     """Shift and scale of the features, in which their numbers are near 1."""
-    return Frame(model._frame.origin, model._frame.unit)
+    return model._frame.of_features()

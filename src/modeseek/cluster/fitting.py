@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -22,8 +23,9 @@ from modeseek.gradient.state import fit_coarsely, fit_to_subsample
 from modeseek.graph.landscape import GraphLandscape
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.coordinates import Frame
+from modeseek.rows.measurements import unmeasured_features
 from modeseek.rows.ranking import generator
-from modeseek.rows.source import Source
+from modeseek.rows.source import LevelledRows, Source
 from modeseek.rows.subsample import Overview, make_overview, smaller_overview
 from modeseek.rows.validation import (
     check_choice,
@@ -34,6 +36,8 @@ from modeseek.rows.validation import (
 )
 
 ASCENTS = ("auto", "rows", "fixed_point", "gradient", "quasi_newton", "blurring")
+
+FEATURES = ("auto", "all")
 
 #: Rows that are enough to see how much of the gradient a Gaussian explains.
 SCOUTS = 2048
@@ -64,6 +68,7 @@ class Settings(NamedTuple):
 
     estimator: GradientEstimator | None
     ascent: str
+    features: str
     step_size: float | None  # None is the largest safe one
     tol: float
     max_iter: int
@@ -86,12 +91,14 @@ class Fitted(NamedTuple):
     climbed: Climbed
     frame: Frame  # of the coordinates that users see
     reason: str  # why this way and these coordinates, in words
+    left_out: dict[int, str]  # features that count for nothing, and why
 
 
 def check_settings(
     estimator: object,
     ascent: str,
     prominence: object,
+    features: str,
     step_size: object,
     tol: float,
     max_iter: int,
@@ -101,6 +108,7 @@ def check_settings(
 ) -> Settings:
     """Check the parameters of a clusterer, one by one and together."""
     check_choice("ascent", ascent, ASCENTS)
+    check_choice("features", features, FEATURES)
     if not is_word(prominence, "auto"):
         check_real("prominence", prominence, least=0.0)
     check_jobs(n_jobs)
@@ -125,14 +133,19 @@ def check_settings(
             '"gradient", or basis="derivative".'
         )
     return Settings(
-        estimator, ascent, size, tol, max_iter, random_state, n_jobs, verbose
+        estimator, ascent, features, size, tol, max_iter, random_state, n_jobs, verbose
     )
 
 
-def fit_landscape(settings: Settings, source: Source) -> Fitted:
-    """Estimate the gradient, choose the way up, and let rows climb."""
+def fit_landscape(
+    settings: Settings, source: Source, names: Sequence[str] | None = None
+) -> Fitted:
+    """Estimate the gradient, choose the way up, and let rows climb.
+
+    Features have names, if any, to tell by which are no measurements.
+    """
     if settings.estimator is None and settings.ascent in ("auto", "rows"):
-        return _fit_default(settings, source)
+        return _fit_default(settings, source, names)
     with source.session():
         estimator, overview = _fit_estimator(settings, source)
     ascent = _choose_ascent(settings, estimator)
@@ -155,7 +168,9 @@ def fit_landscape(settings: Settings, source: Source) -> Fitted:
     return _fitted(estimator, overview, "rows", climbed, reason)
 
 
-def _fit_default(settings: Settings, source: Source) -> Fitted:
+def _fit_default(
+    settings: Settings, source: Source, names: Sequence[str] | None
+) -> Fitted:
     """Fit with nothing given: from row to row, or along a gradient that is certain.
 
     The graph of rows sees clusters of any shape. Where much of the gradient is that of
@@ -166,7 +181,7 @@ def _fit_default(settings: Settings, source: Source) -> Fitted:
     estimator = make_estimator(settings)
     assert isinstance(estimator, LogDensityGradient)
     with source.session():
-        overview = make_overview(source, whole=False, n_jobs=settings.n_jobs)
+        overview, left_out = _overlook(settings, source, names)
         few = overview
         if len(overview.sample.ranking.first) > SCOUTS:
             few = smaller_overview(overview, SCOUTS, settings.n_jobs)
@@ -176,11 +191,12 @@ def _fit_default(settings: Settings, source: Source) -> Fitted:
     graph = climbed.landscape
     assert isinstance(graph, GraphLandscape)
     on_graph = _fitted(estimator, overview, "rows", climbed, graph.describe())
+    on_graph = on_graph._replace(left_out=left_out)
     n_clusters = 1 + int((~graph.default_merges()).sum())
     mostly_gaussian = estimator.gaussian_share_ >= GAUSSIAN_SHARE
     if settings.ascent == "rows" or not (mostly_gaussian or n_clusters == 1):
         return on_graph
-    certified = certify_frame(frame_of(estimator), overview)
+    certified = certify_frame(_frame(estimator, overview), overview)
     if certified is None or certified.n_parts < graph.count_certain():
         return on_graph
     ascent = Ascent("fixed_point", None, settings.tol, settings.max_iter)
@@ -188,7 +204,29 @@ def _fit_default(settings: Settings, source: Source) -> Fitted:
         certified, overview, ascent, settings.random_state, settings.n_jobs
     )
     frame, reason = certified.frame, certified.describe()
-    return Fitted(inside, overview, "fixed_point", climbed, frame, reason)
+    return Fitted(inside, overview, "fixed_point", climbed, frame, reason, left_out)
+
+
+def _overlook(
+    settings: Settings, source: Source, names: Sequence[str] | None
+) -> tuple[Overview, dict[int, str]]:
+    """Overview of rows in which features that are no measurements have one value."""
+    overview = make_overview(source, whole=False, n_jobs=settings.n_jobs)
+    if settings.features == "all":
+        return overview, {}
+    left_out = unmeasured_features(overview, names)
+    if left_out:
+        values = np.full(overview.sample.X.shape[1], np.nan)
+        values[list(left_out)] = overview.summary.frame().origin[list(left_out)]
+        level = LevelledRows(source, values)
+        overview = make_overview(level, whole=False, n_jobs=settings.n_jobs)
+    return overview, left_out
+
+
+def _frame(estimator: GradientEstimator, overview: Overview) -> Frame:
+    """The estimator's frame; what constant features are in new rows does not count."""
+    frame = frame_of(estimator)
+    return frame.without(overview.summary.constant) if np.ndim(frame.unit) else frame
 
 
 def _fitted(
@@ -200,14 +238,14 @@ def _fitted(
 ) -> Fitted:
     """What was found in the coordinates of the landscape itself."""
     frame = climbed.landscape.frame
-    return Fitted(estimator, overview, ascent, climbed, frame, reason)
+    return Fitted(estimator, overview, ascent, climbed, frame, reason, {})
 
 
 def _climb_graph(
     settings: Settings, estimator: GradientEstimator, overview: Overview
 ) -> Climbed:
     return climb_graph(
-        frame_of(estimator),
+        _frame(estimator, overview),
         overview.sample,
         overview.rounding,
         generator(settings.random_state),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 
 from modeseek.cluster.blurring import rounds_of
@@ -20,6 +22,10 @@ def adopt(model: ModeClustering, format: int) -> None:
     """Give a model of a file of such a format the attributes of today, in place."""
     if format == 1:
         _adopt_format_1(model)
+    parameters = inspect.signature(ModeClustering).parameters
+    later = {name: given.default for name, given in parameters.items()}
+    for name, value in (later | {"features_left_out_": {}}).items():
+        model.__dict__.setdefault(name, value)
     if model.merge_tree_.sizes is None:
         sizes = np.bincount(model.row_modes_, minlength=len(model.modes_))
         model.merge_tree_ = model.merge_tree_._replace(

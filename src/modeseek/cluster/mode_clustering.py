@@ -16,11 +16,10 @@ from modeseek.cluster.fitting import Fitted, check_settings, locate_rows
 from modeseek.cluster.landscape import Landscape
 from modeseek.cluster.point import fit_rows
 from modeseek.cluster.summary import SummaryMixin, profile_fit
+from modeseek.cluster.telling import warn_of_data
 from modeseek.gradient.base import GradientEstimator
-from modeseek.gradient.least_squares import LogDensityGradient
 from modeseek.rows.arrays import Floats, Integers, Reals
 from modeseek.rows.containers import apply_rowwise, check_in_memory, look_up, open_rows
-from modeseek.rows.rounding import warn_of_rounding
 from modeseek.rows.validation import check_integer, check_real, check_rows, is_word
 from modeseek.tree.merge_tree import Clusters, number_groups
 
@@ -56,6 +55,10 @@ class ModeClustering(SummaryMixin, ClusterMixin, CoordinatesMixin, BaseEstimator
         merges modes whose prominence is below 0.3 or below its standard error (twice
         that for learned widths), on the graph of rows those that chance or a gap in
         the tree explains. 0 keeps every mode, as the paper does.
+    features : {"auto", "all"}, default="auto"
+        Which features count. ``"auto"`` leaves out, with a ``FeatureWarning``, what is
+        no measurement: numbers given to the rows, and two or three values, unless most
+        features have few. With an estimator or another ascent they are warned of only.
     step_size : "auto" or float, default="auto"
         Step size of the gradient ascent, in squared units of the data.
     tol : float, default=1e-4
@@ -85,6 +88,8 @@ class ModeClustering(SummaryMixin, ClusterMixin, CoordinatesMixin, BaseEstimator
         features, principal components less noise, or the directions in which
         held-out rows confirm clusters.
     n_components_ : int
+    features_left_out_ : dict
+        Numbers of features that do not count, and why. Modes have their mean there.
     n_clusters_ : int
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The highest mode of each cluster.
@@ -154,6 +159,7 @@ class ModeClustering(SummaryMixin, ClusterMixin, CoordinatesMixin, BaseEstimator
         *,
         ascent: str = "auto",
         prominence: str | float = "auto",
+        features: str = "auto",
         step_size: str | float = "auto",
         tol: float = 1e-4,
         max_iter: int = 1000,
@@ -164,6 +170,7 @@ class ModeClustering(SummaryMixin, ClusterMixin, CoordinatesMixin, BaseEstimator
         self.estimator = estimator
         self.ascent = ascent
         self.prominence = prominence
+        self.features = features
         self.step_size = step_size
         self.tol = tol
         self.max_iter = max_iter
@@ -193,16 +200,14 @@ class ModeClustering(SummaryMixin, ClusterMixin, CoordinatesMixin, BaseEstimator
         """
         settings = check_settings(**self.get_params(deep=False))
         source = open_rows(self, X, sample_weight, self.n_jobs, reset=True, least=1)
-        fitted = fit_rows(settings, source)
+        names = getattr(self, "feature_names_in_", None)
+        fitted = fit_rows(settings, source, names)
         self._store_fitted(fitted)
         self.row_modes_ = locate_rows(fitted, source, self.n_jobs)
         self._store_profile(profile_fit(fitted, source, self.row_modes_))
         self._store_cut(self._groups_of_the_fit())
         settings.say(f"{len(self.modes_)} modes, {self.n_clusters_} clusters")
-        # The kernel density estimate chooses its width by likelihood alone.
-        if self.ascent_ == "rows" or isinstance(self.estimator_, LogDensityGradient):
-            names = getattr(self, "feature_names_in_", None)
-            warn_of_rounding(self.rounding_, names)
+        warn_of_data(fitted, settings.features, names)
         return self
 
     def predict(self, X: ArrayLike) -> Integers:
@@ -360,6 +365,7 @@ class ModeClustering(SummaryMixin, ClusterMixin, CoordinatesMixin, BaseEstimator
         self.rounding_ = fitted.overview.rounding
         self.ascent_ = fitted.ascent
         self.decision_ = fitted.reason
+        self.features_left_out_ = fitted.left_out
         self._landscape = landscape
         self._frame = fitted.frame
         self.n_components_ = fitted.frame.n_coordinates

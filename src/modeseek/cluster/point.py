@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -19,7 +20,9 @@ from modeseek.rows.subsample import NO_NUMBERS, Overview
 from modeseek.rows.summary import summarize
 
 
-def fit_rows(settings: Settings, source: Source) -> Fitted:
+def fit_rows(
+    settings: Settings, source: Source, names: Sequence[str] | None = None
+) -> Fitted:
     """Fit a landscape to rows, also to those that have no density.
 
     A gradient of equal rows does not exist, and its estimators refuse them. Their
@@ -27,7 +30,7 @@ def fit_rows(settings: Settings, source: Source) -> Fitted:
     """
     if source.n_rows != 1:
         with suppress(EqualRows):
-            return fit_landscape(settings, source)
+            return fit_landscape(settings, source, names)
     with source.session():
         summary = summarize(source)
     reason = "X has one row" if summary.n_rows == 1 else "All rows of X are equal"
@@ -41,4 +44,4 @@ def fit_rows(settings: Settings, source: Source) -> Fitted:
     overview = Overview(source, summary, sample, find_rounding(row))
     climbed = Climbed(landscape, None, 1, 0, 0, 1)
     estimator = make_estimator(settings)
-    return Fitted(estimator, overview, "rows", climbed, frame, f"{reason}.")
+    return Fitted(estimator, overview, "rows", climbed, frame, f"{reason}.", {})

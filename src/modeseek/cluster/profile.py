@@ -63,7 +63,7 @@ def profile_rows(
 
     In the frame, of shift and scale alone, numbers are near 1 whatever their unit.
     """
-    frame = frame._replace(components=None, loadings=None)
+    frame = frame.of_features()
     count, d = np.bincount(modes, weights=weight, minlength=n_modes), rows.shape[1]
     sums, squares = np.zeros((n_modes, d)), np.zeros((n_modes, d))
     for start in range(0, len(rows), ROWS_AT_A_TIME):

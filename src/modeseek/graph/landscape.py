@@ -78,7 +78,8 @@ class GraphLandscape(NamedTuple):
 
     def describe(self) -> str:
         """Say in words why rows climb this graph."""
-        where = "all features"
+        counts = np.isfinite(self.frame.unit).all()
+        where = "all features" if counts else "all features that count"
         if self.frame.components is not None:
             where = f"{len(self.frame.components)} principal components, less noise"
         return f"Rows climb from row to row, near each other by {where}."

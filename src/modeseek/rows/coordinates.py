@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
-from modeseek.rows.arrays import Floats
+from modeseek.rows.arrays import Bools, Floats
 
 #: Rows farther than this many units from the origin are refused: their squared
 #: distances leave no digits for the rest.
@@ -32,7 +32,8 @@ class Frame(NamedTuple):
     """
 
     origin: Floats  # (d,)
-    unit: float | Floats  # one for all features, or (d,)
+    unit: float | Floats  # one for all features, or (d,); features of an infinite one
+    # count for nothing
     components: Floats | None = None  # (q, d) of the scaled features
     loadings: Floats | None = (
         None  # (q, d) scaled features at a unit of each coordinate
@@ -51,7 +52,20 @@ class Frame(NamedTuple):
     def leave(self, Z: Floats) -> Floats:
         """Take rows of the frame back to the data's coordinates."""
         scaled = Z if self.loadings is None else Z @ self.loadings
-        return np.asarray(scaled * self.unit + self.origin)
+        unit = np.where(np.isinf(self.unit), 0.0, self.unit)
+        return np.asarray(scaled * unit + self.origin)
+
+    def of_features(self) -> Frame:
+        """The frame that shifts and scales all features, and does no more."""
+        lost = np.isinf(self.unit)
+        unit = np.where(lost, 1.0 + np.abs(self.origin), self.unit)
+        return Frame(self.origin, unit if lost.any() else self.unit)
+
+    def without(self, features: Bools) -> Frame:
+        """The frame in which some features (d,) count for nothing."""
+        if not features.any():
+            return self
+        return self._replace(unit=np.where(features, np.inf, self.unit))
 
     def then(self, inner: Frame) -> Frame:
         """The frame that enters this one, then another of its coordinates."""

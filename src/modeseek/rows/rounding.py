@@ -33,6 +33,17 @@ ARITHMETIC = 1e-12
 #: Features that a warning names.
 NAMED = 5
 
+#: What is done about rounding: on the field, from row to row, in certified coordinates.
+WIDTHS = "No width is chosen that is narrower than what rounding makes equal"
+DISTANCES = (
+    "Distances count as those expected before the rounding, and rows that it made "
+    "equal count once"
+)
+STEPS = (
+    "Values are spread over their steps, features with fewer than ten of them are left "
+    "out of the directions, and rows that rounding made equal count once"
+)
+
 
 class RoundingWarning(UserWarning):
     """Features have few distinct values; says which, and what was done."""
@@ -65,7 +76,7 @@ class Rounding(NamedTuple):
     # more than the standard deviation
     n_values: Integers  # (d,) distinct values
 
-    def describe(self, names: Sequence[str] | None = None) -> str:
+    def describe(self, names: Sequence[str] | None = None, done: str = WIDTHS) -> str:
         """Say which features are rounded and what is done; empty if none is."""
         found = np.flatnonzero(self.step)
         if not found.size:
@@ -79,15 +90,16 @@ class Rounding(NamedTuple):
         have = "feature has" if len(found) == 1 else "features have"
         return (
             f"{len(found)} {have} few distinct values, as from rounding: "
-            f"{', '.join(told)}{more}. Distances count as those expected before the "
-            "rounding, and no narrower width is chosen, so that equal values are no "
-            "clusters by themselves."
+            f"{', '.join(told)}{more}. {done}, so that equal values are no clusters "
+            "by themselves."
         )
 
 
-def warn_of_rounding(rounding: Rounding, names: Sequence[str] | None) -> None:
-    """Warn once of the features that are rounded, if any is, by their names."""
-    text = rounding.describe(names)
+def warn_of_rounding(
+    rounding: Rounding, names: Sequence[str] | None, done: str = WIDTHS
+) -> None:
+    """Warn once of rounded features, if any is, by their names; say what is done."""
+    text = rounding.describe(names, done)
     if text:
         warn_user(text, RoundingWarning)
 

@@ -193,6 +193,51 @@ def _in_frame(kernel: Kernel[T], frame: Frame, row_weight: float, block: Block) 
     return kernel(Block(frame.enter(block.X), weight))
 
 
+@dataclass(frozen=True, slots=True)
+class LevelledRows(Source):
+    """Rows of a source in which some features have one value: they tell no rows apart.
+
+    Values are NaN for features that stay as they are.
+    """
+
+    source: Source
+    values: Floats  # (d,)
+
+    @property
+    def in_memory(self) -> bool:
+        """See :class:`Source`."""
+        return self.source.in_memory
+
+    @property
+    def n_rows(self) -> int | None:
+        """See :class:`Source`."""
+        return self.source.n_rows
+
+    def rows_in_memory(self, why: str = "") -> Block:
+        """See :class:`Source`."""
+        return _level(self.values, self.source.rows_in_memory(why))
+
+    def reduce(self, kernel: Kernel[T], join: Join[T], size: int = BLOCK_ROWS) -> T:
+        """See :class:`Reducible`."""
+        levelled = functools.partial(_in_level, kernel, self.values)
+        return self.source.reduce(levelled, join, size)
+
+    def apply_rowwise(
+        self, function: RowFunction, frame: Frame, example: Floats
+    ) -> Any:
+        """See :class:`Source`; frames leave out these features by themselves."""
+        return self.source.apply_rowwise(function, frame, example)
+
+
+def _level(values: Floats, block: Block) -> Block:
+    X = np.where(np.isnan(values), block.X, values.astype(block.X.dtype))
+    return Block(X, block.weight)
+
+
+def _in_level(kernel: Kernel[T], values: Floats, block: Block) -> T:
+    return kernel(_level(values, block))
+
+
 def read_all(source: Reducible) -> Block:
     """All rows of positive weight, in their order; for few of them only."""
     return source.reduce(_copy, stack, size=1 << 20)
