@@ -211,6 +211,56 @@ def test_columns_are_chosen(tmp_path, reference, capsys):
     assert "no column 'w'; there are 'noise', 'u,1', 'v'" in capsys.readouterr().err
 
 
+def test_columns_that_are_no_measurements_are_left_out_and_named(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    year, number = rng.integers(2007, 2010, len(X)), rng.permutation(len(X))
+    table = np.column_stack([number, X, year, np.full(len(X), 3)])
+    path = write_csv(tmp_path / "rows.csv", table, "number,u,v,year,site")
+    expected = ModeClustering().fit_predict(X)
+    assert run(["cluster", str(path)]) == 0
+    assert (
+        "not clustered by: number (numbers the rows), year (3 values), site (one "
+        "value); --columns chooses"
+    ) in capsys.readouterr().err
+    labels = labels_of(read_csv(tmp_path / "rows.clusters.csv"))
+    np.testing.assert_array_equal(labels, expected)
+    assert run(["cluster", str(path), "--force", "-c", "u,v,year"]) == 0
+    assert "not clustered by" not in capsys.readouterr().err
+    labels = labels_of(read_csv(tmp_path / "rows.clusters.csv"))
+    assert len(set(labels)) > len(set(expected))
+
+
+def test_a_guess_at_the_dialect_is_told(tmp_path, capsys, reference):
+    path = tmp_path / "rows.csv"
+    lines = [f"{u};{v}".replace(".", ",") for u, v in X]
+    path.write_text("\n".join(["größe;v", *lines, ""]), encoding="latin-1")
+    assert run(["cluster", str(path)]) == 0
+    told = capsys.readouterr().err
+    assert "is read as cp1252 (--encoding sets another) and with decimal commas" in told
+    written = (tmp_path / "rows.clusters.csv").read_text(encoding="latin-1")
+    first, second, *_ = written.splitlines()
+    assert first == "größe;v;cluster"
+    assert second == f"{lines[0]};{reference.labels_[0]}"
+    given = ["--encoding", "latin-1", "--decimal", ",", "--delimiter", ";"]
+    assert run(["cluster", str(path), "--force", "-q", *given]) == 0
+    assert (tmp_path / "rows.clusters.csv").read_text(encoding="latin-1") == written
+
+
+def test_a_table_of_excel_comes_back_with_its_clusters(tmp_path, reference):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in [("u", "v", "note"), *((u, v, "=1+1") for u, v in X.tolist())]:
+        book.active.append(row)
+    book["Sheet"]["C2"].data_type = "s"
+    book.save(tmp_path / "rows.xlsx")
+    assert run(["cluster", str(tmp_path / "rows.xlsx"), "-q"]) == 0
+    sheet = openpyxl.load_workbook(tmp_path / "rows.clusters.xlsx").active
+    first, *rest = sheet.iter_rows(values_only=True)
+    assert first == ("u", "v", "note", "cluster")
+    assert [row[3] for row in rest] == reference.labels_.tolist()
+    assert sheet["C2"].data_type == "s"  # text, though it looks like a formula
+
+
 def test_raw_takes_columns_in_their_unit(tmp_path):
     stretched = X * [1.0, 50.0]
     path = write_csv(tmp_path / "rows.csv", stretched)
@@ -364,6 +414,9 @@ def test_report_writes_a_page(rows, tmp_path, capsys):
         (["cluster", "{rows}", "--cofactor", "inf"], USAGE, "a finite number"),
         (["cluster", "{rows}", "--jobs", "0"], USAGE, "--jobs must not be 0"),
         (["cluster", "{rows}", "--delimiter", ",,"], USAGE, "--delimiter"),
+        (["cluster", "{rows}", "--decimal", "x"], USAGE, "--decimal"),
+        (["cluster", "{rows}", "--encoding", "klingon"], USAGE, "--encoding"),
+        (["cluster", "{rows}", "-o", "{folder}/x.xls"], USAGE, "--format says which"),
         (["cluster", "{rows}", "--cluster-column", " "], USAGE, "--cluster-column"),
         (["cluster", "{rows}", "--cluster-column", "u"], USAGE, "a column 'u' already"),
         (
@@ -482,12 +535,14 @@ def test_a_fault_of_the_program_is_one_line_too(rows, capsys, monkeypatch):
         ("pyarrow", "cluster", "this needs pyarrow: pip install 'modeseek[cli]'"),
         ("rich", "tree", "this needs rich.console: pip install 'modeseek[cli]'"),
         ("typer", "cluster", "needs typer: pip install 'modeseek[cli]'"),
+        ("openpyxl", "cluster", "this needs openpyxl: pip install 'modeseek[excel]'"),
     ],
 )
 def test_a_missing_extra_is_named(rows, package, command, said):
+    output = ["-o", "x.xlsx"] if package == "openpyxl" else []
     code = (
         f"import sys; sys.modules[{package!r}] = None; "
-        f"sys.argv = ['modeseek', {command!r}, {str(rows)!r}]; "
+        f"sys.argv = ['modeseek', {command!r}, {str(rows)!r}] + {output!r}; "
         "from modeseek.__main__ import main; main()"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -517,6 +572,22 @@ def test_help_gives_the_contrast_that_segment_takes():
     from modeseek.image.model import CONTRAST
 
     assert f"0 joins none. By default {CONTRAST}." in help_of("segment")
+
+
+@pytest.mark.parametrize(
+    "command", ["cluster", "predict", "tree", "report", "segment", "smooth"]
+)
+def test_a_missing_file_is_told_before_anything_is_imported(command, tmp_path):
+    given = [command, *["no.csv"] * (1 + (command == "predict"))]
+    code = (
+        "import sys; from modeseek.cli.commands import run; "
+        f"code = run({given!r}); print(code, 'numpy' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.stderr == "modeseek: no.csv: No such file or directory\n"
+    assert done.stdout == f"{BAD_DATA} False\n"
 
 
 def test_help_does_not_promise_a_prominence_that_is_not_the_rule():

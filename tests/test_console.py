@@ -8,7 +8,14 @@ import numpy as np
 
 from modeseek import LogDensityGradient, ModeClustering
 from modeseek.cli import console as module
-from modeseek.cli.console import cluster_table, merge_tree, progress, show, stages
+from modeseek.cli.console import (
+    cluster_table,
+    has_gaps,
+    merge_tree,
+    progress,
+    show,
+    stages,
+)
 from modeseek.cluster.summary import table_of_clusters
 from modeseek.datasets import three_gaussians
 from modeseek.errors import one_line
@@ -99,3 +106,16 @@ def test_trees_name_the_columns_that_tell_clusters_apart(capsys):
     tree = capsys.readouterr().out.splitlines()
     assert f"h {model.modes_[0, 7]:.4g}" in tree[0]
     assert len(re.findall(r"\b[a-i] -?[.\d]+", tree[0])) == 4
+
+
+def test_a_prominence_that_the_rows_cannot_tell_is_a_gap(capsys):
+    rng = np.random.default_rng(0)
+    X, side = rng.normal(size=(200, 2)), np.repeat([[0.0], [1.0]], 100, axis=0)
+    for apart, gaps in ((4.0, False), (1e4, True)):
+        model = ModeClustering(ascent="rows").fit(X + apart * side)
+        model.recut(n_clusters=2)
+        assert has_gaps(model) == gaps
+        show(cluster_table(model, np.bincount(model.labels_), ["u", "v"]))
+        show(merge_tree(model, ["u", "v"], model.modes_))
+        assert capsys.readouterr().out.count(", a gap") == 2 * gaps
+        assert (", a gap" in str(model.merge_tree_)) == gaps

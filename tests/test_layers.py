@@ -40,6 +40,7 @@ OPTIONAL = {
         f"cli/{name}" for name in ["tables", "columns", "writers", "features", "tasks"]
     },
     "flowio": {"cli/cytometry"},
+    "openpyxl": {"cli/sheets"},
     "skops": {"persist"},
     "PIL": {"image/image_files"},
 }

@@ -1,6 +1,7 @@
 """Tables from files: what is read, what is refused and how, what is written back."""
 
 import gzip
+import json
 
 import numpy as np
 import pyarrow as pa
@@ -42,6 +43,14 @@ def write_rows(path, kind):
         np.save(path, ROWS)
     elif kind == "fcs":
         write_fcs(path, ROWS, names, names, {})
+    elif kind == "xlsx":
+        book = pytest.importorskip("openpyxl").Workbook()
+        for row in [names, *ROWS.tolist()]:
+            book.active.append(row)
+        book.save(path)
+    elif kind == "jsonl":
+        rows = [dict(zip(names, row, strict=True)) for row in ROWS.tolist()]
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     else:
         table = pa.table(dict(zip(names, ROWS.T, strict=True)))
         if kind == "parquet":
@@ -84,7 +93,9 @@ def test_rows_survive_from_any_format_to_any_other(tmp_path, source, target):
     expected = np.column_stack([read(table), [2, np.nan, 0]])
     if target == "fcs":
         expected = expected.astype(np.float32)
-    np.testing.assert_array_equal(read(back, columns), expected)
+    # Workbooks have 16 digits.
+    digits = 1e-15 if "xlsx" in (source, target) else 0
+    np.testing.assert_allclose(read(back, columns), expected, rtol=digits)
     names = ["x0", "x1", "x2", "x3"] if target == "npy" else [*table.schema.names]
     assert columns == (names if target == "npy" else [*names, "cluster"])
 
@@ -93,7 +104,7 @@ def test_cells_of_csv_are_written_back_as_they_were(tmp_path):
     text = 'id,note,x\n007,"a, ""b""",1.50\n8,"two\nlines",\n9,plain,1e3\n'
     table = open_table(csv(tmp_path, text))
     (batch,) = table.batches()
-    assert csv_lines(batch).decode() == text.split("\n", 1)[1]
+    assert csv_lines(batch) == text.split("\n", 1)[1]
 
 
 @pytest.mark.parametrize(
@@ -141,7 +152,6 @@ def test_missing_cells_are_missing(tmp_path, cell):
         ("a,b\n1,2\n3\n", r"rows.csv, row 2: 1 cells, but 2 columns\."),
         ("1,2\n3,4,5\n", r"rows.csv, row 2: 3 cells, but 2 columns\."),
         ("a,a\n1,2\n", r"rows.csv: more than one column is called 'a'\."),
-        ("a,\n1,2\n", r"rows.csv: column 2 has no name"),
         (
             "a,b\n1,2\n3,4x\n5,6\n",
             r"rows.csv, row 2, column 'b': '4x' is not a number",
@@ -149,7 +159,7 @@ def test_missing_cells_are_missing(tmp_path, cell):
         ("a,b\n1,2\n3,inf\n", r"rows.csv, row 2, column 'b': an infinite value"),
         ("a,b\n1,2\n3,1e999\n", r"rows.csv, row 2, column 'b': an infinite value"),
         ("a,b\nx,y\n", r"rows.csv: no column of numbers"),
-        (b"a,b\n1,\xff\n", r"rows.csv: not UTF-8 text \(byte 7\)"),
+        (b"a,b\n1,\xff\x00\n", r"rows.csv: not a table of text"),
     ],
 )
 def test_bad_csv_is_refused_in_words(tmp_path, text, message):

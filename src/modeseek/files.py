@@ -6,6 +6,7 @@ import errno
 import os
 import secrets
 import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -101,6 +102,16 @@ def output_file(path: Path | None, *, force: bool) -> AbstractContextManager[Pat
     if path is None:
         return draining(sys.stdout.buffer)
     return replacing(path, force=force)
+
+
+def require_file(file: str | Path) -> None:
+    """Refuse a file that cannot be read, before anything that takes time; - is one."""
+    if str(file) == "-":
+        return
+    if stat.S_ISDIR(os.stat(file).st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(file))
+    if not os.access(file, os.R_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(file))
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -9,11 +10,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from modeseek.cli.tables import MISSING, Table, TableError
+from modeseek.cli.dialects import MISSING, number_pattern
+from modeseek.cli.tables import Table, TableError
 from modeseek.rows.arrays import Floats
+from modeseek.rows.measurements import MANY_VALUES, find_unmeasured, numbers_rows
+from modeseek.rows.rounding import FEWEST_ROWS
 
 #: A text column with at least this share of numbers is taken for one with errors.
 MOSTLY_NUMBERS = 0.5
+
+#: Rows that are enough to see that a column has many values.
+SOME_ROWS = 1000
+
+#: Names of the first column where it is the index that pandas or R wrote.
+INDEX_NAMES = ("Unnamed: 0", "__index_level_0__")
+
+#: The decimal sign that a cell may have instead of each.
+OTHER_SIGN = {".": ",", ",": "."}
 
 
 class ColumnChoice(NamedTuple):
@@ -26,7 +39,7 @@ class ColumnChoice(NamedTuple):
 def choose_columns(
     table: Table, wanted: Sequence[str] = (), unwanted: Sequence[str] = ()
 ) -> ColumnChoice:
-    """Choose the columns to cluster by: those wanted, or else every column of numbers.
+    """Choose the columns to cluster by: those wanted, or else every one that measures.
 
     Those unwanted are left out. A column that is not there or holds no numbers raises
     :class:`TableError`, and so does text that looks like numbers with errors.
@@ -37,17 +50,53 @@ def choose_columns(
             raise TableError(
                 f"{table.name}: no column {column!r}; there are {_list(names)}."
             )
-    columns = [c for c in (wanted or names) if c not in unwanted]
-    head = next(table.batches(), None)
+    columns = tuple(dict.fromkeys(c for c in (wanted or names) if c not in unwanted))
     left_out: dict[str, str] = {}
-    for column in () if wanted else tuple(columns):
-        reason = "" if head is None else _why_not(table, head, column)
-        if reason:
-            left_out[column] = reason
-    chosen = tuple(dict.fromkeys(c for c in columns if c not in left_out))
+    head = next(table.batches(), None)
+    if not wanted and head is not None:
+        reasons = {column: _why_not(table, head, column) for column in columns}
+        left_out = {column: why for column, why in reasons.items() if why}
+        rest = [column for column in columns if column not in left_out]
+        left_out |= _find_unmeasured(table, rest)
+    chosen = tuple(column for column in columns if column not in left_out)
     if not chosen:
         raise TableError(f"{table.name}: no column of numbers is left to cluster by.")
     return ColumnChoice(chosen, left_out)
+
+
+def _find_unmeasured(table: Table, columns: Sequence[str]) -> dict[str, str]:
+    """Columns of numbers that are no measurements, and why.
+
+    The first batch tells which number the rows. Later ones are read as long as some
+    column has few values in all before.
+    """
+    counts: list[dict[float, int]] = [{} for _ in columns]
+    numbered = np.zeros(len(columns), dtype=bool)
+    n_rows = 0
+    for batch in table.batches():
+        few = [j for j, seen in enumerate(counts) if len(seen) < MANY_VALUES]
+        if not few:
+            break
+        prepared = table.prepare(batch)
+        for j in few:
+            column = prepared.column(columns[j])
+            x = column_numbers(table, column, columns[j], n_rows)
+            x = x[np.isfinite(x)]
+            # Most columns have many values in few rows.
+            enough = len(np.unique(x[:SOME_ROWS])) >= MANY_VALUES
+            seen = x[:SOME_ROWS] if enough else x
+            for value, count in zip(*np.unique(seen, return_counts=True), strict=True):
+                counts[j][value] = counts[j].get(value, 0) + int(count)
+            if not n_rows and len(x) >= FEWEST_ROWS:
+                numbered[j] = numbers_rows(x, columns[j])
+        n_rows += batch.num_rows
+    if n_rows < FEWEST_ROWS:
+        return {}
+    n_values = np.array([len(seen) for seen in counts])
+    total = [max(1, sum(seen.values())) for seen in counts]
+    share = np.array([max(seen.values(), default=0) for seen in counts]) / total
+    found = find_unmeasured(n_values, share, numbered)
+    return {columns[j]: why for j, why in found.items()}
 
 
 def _list(names: Sequence[str]) -> str:
@@ -60,6 +109,8 @@ def _why_not(table: Table, head: pa.RecordBatch, column: str) -> str:
     """Why a column is not taken by default; empty if it is."""
     if table.cytometry is not None:
         return "a clock" if column in table.cytometry.clocks() else ""
+    if column in INDEX_NAMES and column == head.schema.names[0]:
+        return "an index"
     values = head.column(column)
     kind = values.type
     if _is_numeric(kind):
@@ -70,11 +121,13 @@ def _why_not(table: Table, head: pa.RecordBatch, column: str) -> str:
     present = len(values) - values.null_count
     if not present:
         return "empty"
-    bad = _not_numbers(values)
+    bad = _not_numbers(values, table.dialect.decimal)
     n_bad = pc.sum(bad).as_py() or 0
     if not n_bad:
         return ""
-    if n_bad <= (1.0 - MOSTLY_NUMBERS) * present:
+    other = _not_numbers(values, OTHER_SIGN[table.dialect.decimal])
+    n_other = pc.sum(other).as_py() or 0
+    if min(n_bad, n_other) <= (1.0 - MOSTLY_NUMBERS) * present:
         _refuse_cell(table, values, column, pc.index(bad, True).as_py(), 0)
     return "text"
 
@@ -100,10 +153,10 @@ def _text_or_null(values: pa.Array) -> pa.Array:
     return pc.if_else(missing, pa.scalar(None, pa.string()), values)
 
 
-def _not_numbers(values: pa.Array) -> pa.Array:
-    """Which cells of text are neither null nor numbers."""
-    number = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$|^[-+]?(?i:inf|infinity|nan)$"
-    return pc.invert(pc.fill_null(pc.match_substring_regex(values, number), True))
+def _not_numbers(values: pa.Array, decimal: str) -> pa.Array:
+    """Which cells of text are neither null nor numbers with this decimal sign."""
+    number = pc.match_substring_regex(values, number_pattern(decimal))
+    return pc.invert(pc.fill_null(number, True))
 
 
 def _refuse_cell(
@@ -111,9 +164,13 @@ def _refuse_cell(
 ) -> None:
     cell = values[i].as_py()
     shown = repr(cell if len(cell) <= 40 else f"{cell[:40]}...")
+    other = OTHER_SIGN[table.dialect.decimal]
+    hint = ""
+    if re.match(number_pattern(other), cell):
+        hint = f"read it as one with --decimal {other}, "
     raise TableError(
         f"{table.name}, row {first_row + i + 1}, column {column!r}: {shown} is not a "
-        "number; correct it, or leave the column out with --drop-columns."
+        f"number; {hint}correct it, or leave the column out with --drop-columns."
     )
 
 
@@ -144,11 +201,16 @@ def column_numbers(
     """One column as numbers; see :func:`numbers`."""
     kind = values.type
     if is_text(kind):
-        values = _text_or_null(values)
+        values, decimal = _text_or_null(values), table.dialect.decimal
+        if decimal != ".":
+            bad = pc.index(_not_numbers(values, decimal), True).as_py()
+            if bad >= 0:
+                _refuse_cell(table, values, column, bad, first_row)
+            values = pc.replace_substring(values, decimal, ".")
         try:
             values = values.cast(pa.float64())
         except pa.ArrowInvalid:
-            bad = pc.index(_not_numbers(values), True).as_py()
+            bad = pc.index(_not_numbers(values, "."), True).as_py()
             _refuse_cell(table, values, column, max(bad, 0), first_row)
     elif pa.types.is_boolean(kind):
         values = values.cast(pa.uint8()).cast(pa.float64())

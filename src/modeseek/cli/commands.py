@@ -42,6 +42,7 @@ from modeseek.files import (
     output_file,
     refuse_existing,
     replacing,
+    require_file,
 )
 
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ def cluster(
 
     cat wine.csv | modeseek cluster - > labelled.csv
     """
+    require_file(file)
     with requiring("cli"):
         from modeseek import persist
         from modeseek.cli import tasks
@@ -149,6 +151,8 @@ def predict(
 
     cat new.csv | modeseek predict wine.skops - > labelled.csv
     """
+    require_file(model)
+    require_file(file)
     with requiring("cli"):
         from modeseek.cli import tasks
     fitted, recipe = tasks.load(model, reading.jobs)
@@ -172,6 +176,7 @@ def tree(file: TableOrModel, fitting: FitOptions, reading: ReadOptions) -> None:
 
     modeseek tree wine.skops --n-clusters 2
     """
+    require_file(file)
     with requiring("cli"):
         from modeseek import persist
         from modeseek.cli import console, tasks
@@ -186,6 +191,7 @@ def tree(file: TableOrModel, fitting: FitOptions, reading: ReadOptions) -> None:
     tasks.tell_decision(fitted, reading)
     modes = recipe.undo(fitted.modes_)
     console.show(console.merge_tree(fitted, recipe.columns, modes))
+    tasks.tell_gaps(fitted, reading)
 
 
 @app.command()
@@ -206,6 +212,9 @@ def report(
 
     modeseek report cells.fcs --model cells.skops --output cells.html
     """
+    require_file(file)
+    if model is not None:
+        require_file(model)
     with requiring("cli"):
         import numpy as np
 
@@ -256,6 +265,7 @@ def segment(file: ImageFile, options: ImageOptions, wanted: SegmentOptions) -> N
 
     modeseek segment photo.jpg --output segments.npy
     """
+    require_file(file)
     with requiring("image"):
         from modeseek import image
         from modeseek.image import image_files
@@ -285,6 +295,7 @@ def smooth(
 
     modeseek smooth photo.jpg --prominence 0.3 --output flat.png
     """
+    require_file(file)
     with requiring("image"):
         from modeseek import image
         from modeseek.image import image_files

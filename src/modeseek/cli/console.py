@@ -16,7 +16,7 @@ from rich.tree import Tree
 
 from modeseek.cluster.mode_clustering import ModeClustering
 from modeseek.cluster.summary import (
-    prominence_in_words,
+    prominences_in_words,
     separating_features,
     table_of_clusters,
 )
@@ -117,8 +117,8 @@ def cluster_table(
     clusters = table_of_clusters(model, sizes, [one_line(name) for name in columns])
     table = _new_table("cluster", "rows", "share", "prominence")
     table.add_column("set apart by")
-    for k, size in enumerate(sizes):
-        share, height = f"{clusters['share'][k]:.1%}", prominence_in_words(clusters, k)
+    for k, height in enumerate(prominences_in_words(model)):
+        size, share = clusters["size"][k], f"{clusters['share'][k]:.1%}"
         table.add_row(str(k), f"{size:,}", share, height, Text(clusters["features"][k]))
     return table
 
@@ -139,6 +139,11 @@ def segment_table(segments: Integers, colors: Floats) -> Table:
         share = f"{rest / segments.size:.1%}"
         table.add_row(f"{len(sizes) - SHOWN_SEGMENTS} more", f"{rest:,}", share, "")
     return table
+
+
+def has_gaps(model: ModeClustering) -> bool:
+    """Whether the prominence of a cluster is a gap."""
+    return any(height.endswith("gap") for height in prominences_in_words(model))
 
 
 def merge_tree(model: ModeClustering, columns: Sequence[str], modes: Floats) -> Tree:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import functools
 import inspect
 import math
@@ -16,7 +17,7 @@ from modeseek.errors import UsageError
 from modeseek.files import beside_file, refuse_existing
 
 #: Formats of tables.
-Format = StrEnum("Format", ["csv", "parquet", "feather", "npy", "fcs"])
+Format = StrEnum("Format", ["csv", "parquet", "feather", "npy", "fcs", "xlsx", "jsonl"])
 
 #: How segments are drawn.
 Draw = StrEnum("Draw", ["means", "borders", "labels"])
@@ -42,7 +43,11 @@ def _argument(text: str) -> Any:
 
 
 File = Annotated[
-    str, _argument("Table: CSV, Parquet, Feather, NPY or FCS; - is standard input.")
+    str,
+    _argument(
+        "Table: CSV, Parquet, Feather, Excel (.xlsx), JSON lines, NPY or FCS; - is "
+        "standard input."
+    ),
 ]
 ModelFile = Annotated[Path, _argument("Model saved by cluster --model.")]
 TableOrModel = Annotated[str, _argument("Table, or a model saved by cluster --model.")]
@@ -109,8 +114,21 @@ class ReadOptions(NamedTuple):
     delimiter: Annotated[
         str | None,
         _columns_option(
-            "Character between the cells of a CSV file; by default recognised from its "
-            "first line."
+            "Character between the cells of a CSV file, tab for a tab; by default "
+            "recognised from its first rows."
+        ),
+    ] = None
+    decimal: Annotated[
+        str | None,
+        _columns_option(
+            "Decimal sign in a CSV file, a point or a comma; by default recognised."
+        ),
+    ] = None
+    encoding: Annotated[
+        str | None,
+        _columns_option(
+            "Encoding of a CSV file, such as utf-8, utf-16 or latin-1; by default "
+            "recognised."
         ),
     ] = None
     header: Annotated[
@@ -135,8 +153,22 @@ class ReadOptions(NamedTuple):
     def check(self) -> None:
         """Refuse values that make no sense."""
         _check_jobs(self.jobs)
-        if self.delimiter is not None and len(self.delimiter.encode()) != 1:
+        delimiter = self.dialect()["delimiter"]
+        if delimiter is not None and len(delimiter.encode()) != 1:
             raise UsageError("--delimiter must be a single character.")
+        if self.decimal not in (None, ".", ","):
+            raise UsageError("--decimal must be a point or a comma.")
+        try:
+            codecs.lookup(self.encoding or "utf-8")
+        except LookupError as error:
+            raise UsageError(f"--encoding: no encoding {self.encoding!r}.") from error
+
+    def dialect(self) -> dict[str, Any]:
+        """What is given of the dialect of a CSV file, and None for what is not."""
+        tabs = {"tab": "\t", r"\t": "\t"}
+        delimiter = self.delimiter and tabs.get(self.delimiter, self.delimiter)
+        names = ("header", "decimal", "encoding")
+        return {"delimiter": delimiter} | {name: getattr(self, name) for name in names}
 
 
 class FitOptions(NamedTuple):
@@ -145,8 +177,8 @@ class FitOptions(NamedTuple):
     columns: Annotated[
         list[str] | None,
         _columns_option(
-            "Columns to cluster by, separated by commas; by default all that hold "
-            "numbers.",
+            "Columns to cluster by, separated by commas; by default all that measure: "
+            "no text, index or number of the row, nor two or three values.",
             *("--columns", "-c"),
         ),
     ] = None

@@ -1,16 +1,15 @@
-"""Tables read from files in batches of rows: CSV, Parquet, Feather, NPY and FCS.
+"""Tables read from files in batches of rows: CSV, Parquet, Excel and others.
 
 A table is opened once and read as often as needed; its rows never have to fit in
-memory (those of FCS files do). Cells of CSV files stay the text that they are, so what
-is not touched is written back as it was read. Errors name the file, the row (counted
-from 1, without the header) and the column.
+memory (those of FCS, Excel and JSON files do). Cells of CSV files stay the text that
+they are, so what is not touched is written back as it was read. Errors name the file,
+the row (counted from 1, without the header) and the column.
 """
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,37 +17,46 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.json
 import pyarrow.parquet
 from numpy.typing import NDArray
 
 from modeseek.cli.cytometry import Cytometry, compensate, read_fcs, spill_matrix
+from modeseek.cli.dialects import Dialect, guess_dialect
+from modeseek.cli.sheets import read_sheet
 from modeseek.errors import DataError
 from modeseek.files import ending
 
 #: Rows of a batch, and bytes of a block of CSV: the longest row that can be read.
 BATCH_ROWS, BLOCK_BYTES = 1 << 16, 1 << 23
 
-#: Cells that say that there is no value, as in pandas.
-MISSING = (
-    *("", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "None"),
-    *("NaN", "nan", "-NaN", "-nan", "NULL", "null"),
-)
-
-#: Delimiters that are recognised in the first line of a CSV file.
-DELIMITERS = (",", ";", "\t", "|")
-
 #: What the first bytes of a file say about its format.
-MAGIC = {b"PAR1": "parquet", b"ARRO": "feather", b"\x93NUM": "npy", b"FCS": "fcs"}
+MAGIC = {
+    b"PAR1": "parquet",
+    b"ARRO": "feather",
+    b"\x93NUM": "npy",
+    b"FCS": "fcs",
+    b"PK\x03\x04": "xlsx",
+    b"\xd0\xcf\x11\xe0": "xls",
+    b"{": "jsonl",
+}
+
+#: Compressed text, by its first bytes.
+COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2"}
 
 SUFFIXES = {
     ".csv": "csv",
     ".tsv": "csv",
+    ".txt": "csv",
     ".parquet": "parquet",
     ".pq": "parquet",
     ".feather": "feather",
     ".arrow": "feather",
     ".npy": "npy",
     ".fcs": "fcs",
+    ".xlsx": "xlsx",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
 }
 
 
@@ -56,18 +64,11 @@ class TableError(DataError):
     """A table that cannot be used; says which file, row and column, and why."""
 
 
-class Dialect(NamedTuple):
-    """How a CSV file is written."""
-
-    delimiter: str = ","
-    header: bool = True
-
-
 class Table(NamedTuple):
     """A table that can be read again and again."""
 
     name: str  # what messages call it
-    kind: str  # format: csv, parquet, feather, npy or fcs
+    kind: str  # format, a key of READERS or csv
     schema: pa.Schema
     n_rows: int | None  # where the file says it
     batches: Callable[[], Iterator[pa.RecordBatch]]  # gives the rows, from the start
@@ -79,19 +80,32 @@ class Table(NamedTuple):
 
 def guess_kind(path: Path | None, default: str) -> str:
     """Format of a file by its ending."""
-    if path is None:
-        return default
-    plain = ending(str(path)).lower().removesuffix(".gz").removesuffix(".bz2")
-    return SUFFIXES.get(plain, default)
+    return default if path is None else SUFFIXES.get(_plain_ending(path), default)
+
+
+def is_known(path: Path | None) -> bool:
+    """Whether the ending of a file says its format, or it has none."""
+    return path is None or _plain_ending(path) in ("", *SUFFIXES)
+
+
+def _plain_ending(path: Path) -> str:
+    return ending(str(path)).lower().removesuffix(".gz").removesuffix(".bz2")
 
 
 def _recognize_kind(path: Path) -> str:
     """Format of a file by its first bytes."""
+    return _by_first_bytes(path, MAGIC) or "csv"
+
+
+def _by_first_bytes(path: Path, known: Mapping[bytes, str]) -> str | None:
     with path.open("rb") as handle:
         start = handle.read(4)
-    return next(
-        (kind for magic, kind in MAGIC.items() if start.startswith(magic)), "csv"
-    )
+    return next((known[first] for first in known if start.startswith(first)), None)
+
+
+def _stream(path: Path) -> Any:
+    """The bytes of a text file, which may be compressed."""
+    return pa.input_stream(str(path), compression=_by_first_bytes(path, COMPRESSED))
 
 
 def open_table(
@@ -99,20 +113,19 @@ def open_table(
     name: str | None = None,
     *,
     kind: str | None = None,
-    delimiter: str | None = None,
-    header: bool | None = None,
+    **given: Any,
 ) -> Table:
     """Open a table; ``name`` is what messages call it, by default the path.
 
-    The format ``kind`` is by default seen from the ending or else from the first bytes;
-    delimiter and header of a CSV file from its first line, which is no header when all
-    its cells are numbers.
+    The format ``kind`` is by default seen from the ending or else from the first bytes.
+    The dialect of a CSV file is guessed, but for what is given: see
+    :func:`modeseek.cli.dialects.guess_dialect`.
     """
     name = str(path) if name is None else name
     with _reading(name):
         kind = kind or guess_kind(path, _recognize_kind(path))
         if kind == "csv":
-            table = _open_csv(path, name, delimiter, header)
+            table = _open_csv(path, name, **given)
         else:
             table = READERS[kind](path, name)
         names = table.schema.names
@@ -125,7 +138,7 @@ def open_table(
 
 
 @contextmanager
-def _reading(name: str, header: bool = False) -> Iterator[None]:
+def _reading(name: str, n_skipped: int = 0) -> Iterator[None]:
     """Turn what the readers raise into errors that name the file."""
     try:
         yield
@@ -137,23 +150,25 @@ def _reading(name: str, header: bool = False) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise TableError(f"{name}{_explain(str(error), header)}") from error
+        raise TableError(f"{name}{_explain(str(error), n_skipped)}") from error
 
 
-def _explain(message: str, header: bool) -> str:
+def _explain(message: str, above: int) -> str:
     """What pyarrow says of a broken file, with rows counted as we do."""
     message = message.splitlines()[0] if message else "cannot be read"
-    if "Empty CSV" in message:
+    if "Empty CSV" in message or "Could not skip" in message:
         return ": no rows below the header."
     if "straddl" in message:
         return f": a row is longer than {BLOCK_BYTES >> 20} MB."
+    if "invalid UTF8" in message:
+        return ": not UTF-8 text all through; --encoding says what it is."
     ragged = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message)
     if ragged:
         row, wanted, got = map(int, ragged.groups())
-        return f", row {row - header}: {got} cells, but {wanted} columns."
+        return f", row {row - above}: {got} cells, but {wanted} columns."
     cell = re.search(r"In CSV column #(\d+): Row #(\d+): .*?: (.*)", message)
     if cell:
-        return f", row {int(cell[2]) - header}, column {int(cell[1]) + 1}: {cell[3]}."
+        return f", row {int(cell[2]) - above}, column {int(cell[1]) + 1}: {cell[3]}."
     return f": {message}"
 
 
@@ -166,35 +181,26 @@ def _read(
                 yield batch.slice(start, BATCH_ROWS)
 
 
-def _open_csv(
-    path: Path, name: str, delimiter: str | None, header: bool | None
-) -> Table:
-    first = _first_line(path)
-    if delimiter is None:
-        bare = re.sub(r'"[^"]*"', "", first)
-        delimiter = max(DELIMITERS, key=bare.count)  # the first of equals
-    cells = next(csv.reader([first], delimiter=delimiter), [])
-    if not cells:
-        raise TableError(f"{name}: the file is empty.")
-    if header is None:
-        header = not _all_numbers(cells)
-    names = cells if header else [f"x{j}" for j in range(len(cells))]
-    blank = [j for j, cell in enumerate(names) if not cell.strip()]
-    if blank:
-        raise TableError(f"{name}: column {blank[0] + 1} has no name in the header.")
+def _open_csv(path: Path, name: str, **given: Any) -> Table:
+    with _stream(path) as stream:
+        start = bytes(stream.read(BLOCK_BYTES))
+    dialect, names = guess_dialect(start, len(start) < BLOCK_BYTES, **given)
     schema = pa.schema([(column, pa.string()) for column in names])
 
     def batches() -> Iterator[pa.RecordBatch]:
-        with _reading(name, header):
-            reader = pa.csv.open_csv(
-                pa.input_stream(str(path)),
+        with _reading(name, dialect.n_skipped):
+            yield from pa.csv.open_csv(
+                _stream(path),
                 read_options=pa.csv.ReadOptions(
                     use_threads=False,  # or errors do not say the row
                     block_size=BLOCK_BYTES,
-                    column_names=None if header else names,
+                    column_names=names,
+                    skip_rows=dialect.n_skipped,
+                    encoding=dialect.encoding.removesuffix("-sig"),
                 ),
                 parse_options=pa.csv.ParseOptions(
-                    delimiter=delimiter,
+                    delimiter=dialect.delimiter,
+                    quote_char=dialect.quote,
                     newlines_in_values=True,
                     # In a single column an empty line is a missing value.
                     ignore_empty_lines=len(names) > 1,
@@ -204,36 +210,8 @@ def _open_csv(
                     strings_can_be_null=False,
                 ),
             )
-            if reader.schema.names != names:
-                raise TableError(f"{name}: the header is not a line of CSV.")
-            yield from reader
 
-    return Table(name, "csv", schema, None, batches, Dialect(delimiter, header))
-
-
-def _first_line(path: Path) -> str:
-    """First line of a CSV file, which need not be a line of text where it is quoted."""
-    with pa.input_stream(str(path)) as stream:
-        start = bytes(stream.read(BLOCK_BYTES))
-    try:
-        text = start.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        if len(start) < BLOCK_BYTES or error.start < len(start) - 4:
-            raise ValueError(
-                f"not UTF-8 text (byte {error.start + 1}): save it as CSV in UTF-8."
-            ) from error
-        text = start[: error.start].decode("utf-8-sig")
-    ends = re.match(r'(?:[^"\r\n]|"[^"]*")*', text)
-    return ends.group() if ends else ""
-
-
-def _all_numbers(cells: Sequence[str]) -> bool:
-    """Whether cells are numbers or missing, and not all missing."""
-    present = [cell for cell in cells if cell.strip() not in MISSING]
-    try:
-        return bool([float(cell) for cell in present])
-    except ValueError:
-        return False
+    return Table(name, "csv", schema, None, batches, dialect)
 
 
 def _open_parquet(path: Path, name: str) -> Table:
@@ -289,11 +267,54 @@ def _array_table(
     return Table(name, kind, schema, len(rows), batches)
 
 
+def _open_jsonl(path: Path, name: str) -> Table:
+    options = pa.json.ReadOptions(use_threads=False, block_size=BLOCK_BYTES)
+    with _stream(path) as stream:
+        return _loaded_table(name, "jsonl", pa.json.read_json(stream, options))
+
+
+def _open_xlsx(path: Path, name: str) -> Table:
+    rows = read_sheet(path)
+    if not rows:
+        raise TableError(f"{name}: the first sheet is empty.")
+    names = [f"x{j}" for j in range(len(rows[0]))]
+    if any(isinstance(cell, str) for cell in rows[0]):
+        first, *rows = rows
+        cells = ["" if cell is None else str(cell) for cell in first]
+        names = [cell.strip() or f"Unnamed: {j}" for j, cell in enumerate(cells)]
+    columns = [_cell_array(cells) for cells in zip(*rows, strict=True)]
+    if not columns:
+        raise TableError(f"{name}: no rows below the header.")
+    return _loaded_table(name, "xlsx", pa.table(columns, names))
+
+
+def _cell_array(cells: Sequence[Any]) -> pa.Array:
+    """Cells of a column of Excel, as text where they are not of one kind."""
+    try:
+        return pa.array(cells)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array([None if cell is None else str(cell) for cell in cells])
+
+
+def _refuse_xls(path: Path, name: str) -> Table:
+    raise TableError(f"{name}: a workbook of old Excel; save it as .xlsx or CSV.")
+
+
+def _loaded_table(name: str, kind: str, table: pa.Table) -> Table:
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield from table.to_batches(max_chunksize=BATCH_ROWS)
+
+    return Table(name, kind, table.schema, table.num_rows, batches)
+
+
 READERS: dict[str, Callable[[Path, str], Table]] = {
     "parquet": _open_parquet,
     "feather": _open_feather,
     "npy": _open_npy,
     "fcs": _open_fcs,
+    "jsonl": _open_jsonl,
+    "xlsx": _open_xlsx,
+    "xls": _refuse_xls,
 }
 
 

@@ -11,10 +11,18 @@ import numpy as np
 import pyarrow as pa
 
 from modeseek.cli.columns import choose_columns
-from modeseek.cli.console import cluster_table, progress, show, stages
+from modeseek.cli.console import cluster_table, has_gaps, progress, show, stages
 from modeseek.cli.features import Recipe, TableRows, count_rows, label_rows, most_rows
 from modeseek.cli.options import FitOptions, ReadOptions, WriteOptions
-from modeseek.cli.tables import Table, compensated, guess_kind, open_table
+from modeseek.cli.sheets import import_openpyxl
+from modeseek.cli.tables import (
+    SUFFIXES,
+    Table,
+    compensated,
+    guess_kind,
+    is_known,
+    open_table,
+)
 from modeseek.cli.writers import add_column, typed, typed_schema, writing
 from modeseek.cluster.mode_clustering import ModeClustering
 from modeseek.errors import DataError, UsageError, say
@@ -28,7 +36,11 @@ from modeseek.rows.arrays import Integers
 def opened(file: str, reading: ReadOptions) -> Iterator[Table]:
     """Open a table; what cannot be read twice is copied first."""
     with input_file(file) as (path, name):
-        yield open_table(path, name, delimiter=reading.delimiter, header=reading.header)
+        table = open_table(path, name, **reading.dialect())
+        guessed = table.dialect.describe()
+        if guessed and not reading.quiet:
+            say(f"{name} is read {guessed}")
+        yield table
 
 
 class Target:
@@ -44,6 +56,13 @@ class Target:
             output = beside_file(file, f".clusters{suffix}")
         self.path = None if output == "-" else Path(output)
         self.kind = kind.value if kind else guess_kind(self.path, table.kind)
+        if not kind and writing.output and not is_known(self.path):
+            raise UsageError(
+                f"{output}: no format has this ending; --format says which, or end it "
+                f"in {', '.join(SUFFIXES)}."
+            )
+        if self.kind == "xlsx":
+            import_openpyxl()  # not after the fit
         if writing.cluster_column in table.schema.names:
             raise UsageError(
                 f"{table.name} has a column {writing.cluster_column!r} already: name "
@@ -72,7 +91,7 @@ def _make_recipe(table: Table, reading: ReadOptions, fitting: FitOptions) -> Rec
     )
     if choice.left_out and not reading.quiet:
         said = ", ".join(f"{name} ({why})" for name, why in choice.left_out.items())
-        say(f"not clustered by: {said}")
+        say(f"not clustered by: {said}; --columns chooses")
     cofactor, linear = fitting.cofactor, set[str]()
     if table.cytometry is not None:
         linear = set(table.cytometry.scatter())
@@ -124,6 +143,15 @@ def tell_missing(rows: TableRows, reading: ReadOptions, how: str = "left out") -
         say(f"{missing} and were {how}")
 
 
+def tell_gaps(model: ModeClustering, reading: ReadOptions) -> None:
+    """Say what a gap is, if one was shown."""
+    if has_gaps(model) and not reading.quiet:
+        say(
+            "a gap: no row lies between, and the number is no ratio of densities. "
+            "Values far from all others, such as -999 for missing ones, make gaps, too."
+        )
+
+
 def tell_decision(model: ModeClustering, reading: ReadOptions) -> None:
     """Say which way rows climbed, and why."""
     if not reading.quiet:
@@ -139,7 +167,8 @@ def fit_table(
     shared: dict[str, Any] = {"random_state": fitting.seed, "n_jobs": reading.jobs}
     # The default estimator standardises; "cv" takes one width for all columns.
     raw = None if fitting.standardize else LogDensityGradient(bandwidth="cv", **shared)
-    model = ModeClustering(raw, **shared)
+    # Columns that are no measurements were left out, or were asked for.
+    model = ModeClustering(raw, features="all", **shared)
     try:
         # A table of one batch is read once; a larger one by the fit, in chunks.
         if in_memory or rows.is_one_batch:
@@ -243,5 +272,6 @@ def summarize(
         return
     tell_decision(model, reading)
     show(cluster_table(model, sizes, recipe.columns), stderr=target.path is None)
+    tell_gaps(model, reading)
     if target.path is not None:
         say(f"wrote {target.path}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +17,7 @@ import pyarrow.parquet
 
 from modeseek.cli.columns import column_numbers, is_text
 from modeseek.cli.cytometry import write_fcs
+from modeseek.cli.sheets import writing_sheet
 from modeseek.cli.tables import Table, TableError
 from modeseek.rows.arrays import Floats
 
@@ -58,7 +61,7 @@ def writing(path: Path, kind: str, source: Table, schema: pa.Schema) -> Iterator
     try:
         with WRITERS[kind](path, source, schema) as write:
             yield write
-    except pa.ArrowException as error:
+    except (pa.ArrowException, UnicodeEncodeError) as error:
         message = str(error).splitlines()[0]
         raise TableError(
             f"{source.name}: cannot be written as {kind} ({message})."
@@ -68,35 +71,66 @@ def writing(path: Path, kind: str, source: Table, schema: pa.Schema) -> Iterator
 @contextmanager
 def _write_csv(path: Path, source: Table, schema: pa.Schema) -> Iterator[Write]:
     dialect = source.dialect
+    encode = codecs.getincrementalencoder(dialect.encoding)().encode  # its mark once
     with pa.output_stream(str(path)) as stream:
+
+        def write(batch: pa.RecordBatch) -> None:
+            stream.write(encode(csv_lines(batch, dialect.delimiter, dialect.quote)))
+
         if dialect.header:
-            names = [pa.array([name]) for name in schema.names]
-            header = pa.record_batch(names, names=schema.names)
-            stream.write(csv_lines(header, dialect.delimiter))
+            cells = list(schema.names)
+            for j in dialect.unnamed:
+                cells[j] = ""
+            write(pa.record_batch([pa.array([cell]) for cell in cells], schema.names))
+        yield write
 
-        yield lambda batch: stream.write(csv_lines(batch, dialect.delimiter)) and None
 
-
-def csv_lines(batch: pa.RecordBatch, delimiter: str = ",") -> bytes:
+def csv_lines(batch: pa.RecordBatch, delimiter: str = ",", quote: str = '"') -> str:
     """Rows as lines of CSV, quoted only where it is needed."""
     if not batch.num_rows:
-        return b""
-    cells = [_csv_cells(column, delimiter) for column in batch.columns]
+        return ""
+    cells = [_csv_cells(column, delimiter, quote) for column in batch.columns]
     lines = pc.binary_join_element_wise(*cells, delimiter)
     joined = pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), "\n")
-    return bytes(joined[0].as_buffer()) + b"\n"
+    return f"{joined[0].as_py()}\n"
 
 
-def _csv_cells(column: pa.Array, delimiter: str) -> pa.Array:
+def _csv_cells(column: pa.Array, delimiter: str, quote: str) -> pa.Array:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     text = pc.fill_null(column.cast(pa.string()), "")
-    special = pc.match_substring_regex(text, f'["\r\n{re.escape(delimiter)}]')
+    special = pc.match_substring_regex(text, f"[{quote}\r\n{re.escape(delimiter)}]")
     if not pc.any(special).as_py():
         return text
-    inner = pc.replace_substring(text, '"', '""')
-    quoted = pc.binary_join_element_wise('"', inner, '"', "")
+    inner = pc.replace_substring(text, quote, 2 * quote)
+    quoted = pc.binary_join_element_wise(quote, inner, quote, "")
     return pc.if_else(special, quoted, text)
+
+
+@contextmanager
+def _write_jsonl(path: Path, source: Table, schema: pa.Schema) -> Iterator[Write]:
+    with path.open("w", encoding="utf-8") as handle:
+
+        def write(batch: pa.RecordBatch) -> None:
+            for row in batch.to_pylist():
+                # JSON has no number that is none.
+                row = {name: None if v != v else v for name, v in row.items()}
+                handle.write(f"{json.dumps(row, ensure_ascii=False, default=str)}\n")
+
+        yield write
+
+
+@contextmanager
+def _write_xlsx(path: Path, source: Table, schema: pa.Schema) -> Iterator[Write]:
+    with writing_sheet(path) as write_row:
+        write_row(schema.names)
+
+        def write(batch: pa.RecordBatch) -> None:
+            columns = [column.to_pylist() for column in batch.columns]
+            for row in zip(*columns, strict=True):
+                write_row([None if cell != cell else cell for cell in row])
+
+        yield write
 
 
 @contextmanager
@@ -173,4 +207,6 @@ WRITERS: dict[str, Any] = {
     "feather": _write_feather,
     "npy": _write_npy,
     "fcs": _write_fcs,
+    "jsonl": _write_jsonl,
+    "xlsx": _write_xlsx,
 }

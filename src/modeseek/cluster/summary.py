@@ -20,7 +20,7 @@ from modeseek.rows.arrays import Integers
 from modeseek.rows.containers import is_lazy
 from modeseek.tree.export import OF_MERGES, import_for
 from modeseek.tree.merge_tree import MergeTree
-from modeseek.tree.outline import merges_left
+from modeseek.tree.outline import merges_left, with_error
 
 if TYPE_CHECKING:
     from modeseek.cluster.fitting import Fitted
@@ -130,11 +130,11 @@ def separating_features(model: ModeClustering, most: int) -> Integers:
     return profile.separating(model.mode_labels_, most)
 
 
-def prominence_in_words(table: dict[str, NDArray[Any]], cluster: int) -> str:
-    """Prominence of a cluster of the table with its standard error."""
-    if table["into"][cluster] < 0:
-        return "highest"
-    return f"{table['prominence'][cluster]:.2f} ± {table['std_error'][cluster]:.2f}"
+def prominences_in_words(model: ModeClustering) -> list[str]:
+    """Prominence of every cluster with its standard error; one is the highest."""
+    tree = model.merge_tree_
+    own = merges_left(tree, model.mode_labels_)
+    return [with_error(tree, merge).removeprefix("prominence ") for merge in own]
 
 
 def profile_fit(fitted: Fitted, source: Source, row_modes: Any) -> Profile:
@@ -153,7 +153,7 @@ def profile_fit(fitted: Fitted, source: Source, row_modes: Any) -> Profile:
 
 def draw_clusters(model: ModeClustering) -> str:
     """Table of the clusters for a notebook, and how they were found."""
-    table = table_of_clusters(model)
+    table, prominences = table_of_clusters(model), prominences_in_words(model)
     titles = ("cluster", "size", "share", "prominence", "set apart by")
     lines = []
     for k in range(min(MOST_SHOWN, model.n_clusters_)):
@@ -161,7 +161,7 @@ def draw_clusters(model: ModeClustering) -> str:
             f"{k}",
             f"{table['size'][k]:,}",
             f"{table['share'][k]:.1%}",
-            prominence_in_words(table, k),
+            prominences[k],
             escape(table["features"][k]),
         )
         lines.append(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from modeseek.rows.arrays import Integers
+from modeseek.tree.gaps import prominence_in_words
 
 if TYPE_CHECKING:
     from modeseek.tree.merge_tree import MergeTree
@@ -40,7 +41,9 @@ def with_error(tree: MergeTree, merge: int) -> str:
     """Prominence of a merge with its standard error; of none, that it is highest."""
     if merge < 0:
         return "highest"
-    return f"prominence {tree.prominence[merge]:.2f} ± {tree.std_error[merge]:.2f}"
+    n_rows = np.inf if tree.sizes is None else tree.sizes.sum()
+    height, error = tree.prominence[merge], tree.std_error[merge]
+    return f"prominence {prominence_in_words(height, error, n_rows)}"
 
 
 def title_of(tree: MergeTree) -> str:
