@@ -16,13 +16,14 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 from PIL import Image
-from sklearn.datasets import load_wine, make_moons
+from sklearn.datasets import load_digits, load_wine, make_moons
 
 from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
 from modeseek.datasets import three_gaussians
 from modeseek.plot import (
     AscentDisplay,
     ClusterPairsDisplay,
+    ComparisonDisplay,
     FeatureRelevanceDisplay,
     GradientFieldDisplay,
     MergeTreeDisplay,
@@ -44,6 +45,8 @@ def pictures() -> dict[str, Callable[[], object]]:
     shapes = ModeClustering().fit(moons)
     wine = load_wine(as_frame=True).data
     wines = ModeClustering().fit(wine)
+    digits, digit = load_digits(return_X_y=True)
+    images = ModeClustering().fit(digits)
     return {
         "field": lambda: GradientFieldDisplay.from_estimator(smooth, toy),
         "rows": lambda: AscentDisplay.from_estimator(shapes, moons),
@@ -52,6 +55,9 @@ def pictures() -> dict[str, Callable[[], object]]:
             LogDensityGradient().fit(toy)
         ),
         "tree": lambda: MergeTreeDisplay.from_estimator(rough, cut=0.8),
+        "comparison": lambda: ComparisonDisplay.from_clusterings(
+            digit, images, names=("digit", "cluster")
+        ),
         "relevance": lambda: FeatureRelevanceDisplay.from_estimator(wines),
         "pairs": lambda: ClusterPairsDisplay.from_estimator(wines, wine),
     }

@@ -24,7 +24,9 @@ from modeseek.cli.options import (
     ImageOptions,
     ImageProminence,
     ModelFile,
+    OtherModelFile,
     Output,
+    Picture,
     ReadOptions,
     SaveModel,
     SegmentOptions,
@@ -250,6 +252,49 @@ def report(
             )
     if not reading.quiet:
         say(f"wrote {path}")
+
+
+@app.command()
+@grouped
+def compare(
+    model: ModelFile,
+    other: OtherModelFile,
+    file: File,
+    reading: ReadOptions,
+    picture: Picture = None,
+    force: Force = False,
+) -> None:
+    """Compare the clusters that two saved models give the rows of a table.
+
+    For each cluster of the first model the table has that of the second which is most
+    like it: the rows that both have, these by all rows of either (jaccard), and what
+    became of it. The adjusted Rand index is 1 where both models say the same.
+
+    [bold]Examples[/bold]
+
+    modeseek compare wine.skops update.skops wine.csv
+
+    modeseek compare wine.skops update.skops wine.csv --picture changes.png
+    """
+    with requiring("cli"):
+        from modeseek.cli import console, tasks
+    if picture is not None:
+        refuse_existing(picture, force)
+        with requiring("plot"):
+            from modeseek.plot import ComparisonDisplay, canvas
+
+            canvas.pyplot()
+    with tasks.opened(file, reading) as table:
+        comparison = tasks.compare_models(model, other, table, reading)
+    console.show(console.comparison_table(comparison))
+    print(f"adjusted Rand index {comparison.adjusted_rand:.3f}", flush=True)
+    if picture is not None:
+        names = (model.stem, other.stem)
+        display = ComparisonDisplay(comparison=comparison, names=names).plot()
+        with replacing(picture, force=force) as unfinished:
+            canvas.save(display.figure_, unfinished, picture)
+        if not reading.quiet:
+            say(f"wrote {picture}")
 
 
 @app.command()

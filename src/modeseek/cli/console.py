@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
+from modeseek.cluster.comparison import Comparison
 from modeseek.cluster.mode_clustering import ModeClustering
 from modeseek.cluster.summary import (
     prominences_in_words,
@@ -120,6 +121,16 @@ def cluster_table(
     for k, height in enumerate(prominences_in_words(model)):
         size, share = clusters["size"][k], f"{clusters['share'][k]:.1%}"
         table.add_row(str(k), f"{size:,}", share, height, Text(clusters["features"][k]))
+    return table
+
+
+def comparison_table(comparison: Comparison) -> Table:
+    """Clusters with their matches in another clustering, and what became of them."""
+    titles, *lines = comparison.lines()
+    table = _new_table(*titles[:-1])
+    table.add_column(titles[-1])
+    for line in lines:
+        table.add_row(*line)
     return table
 
 

@@ -50,6 +50,7 @@ File = Annotated[
     ),
 ]
 ModelFile = Annotated[Path, _argument("Model saved by cluster --model.")]
+OtherModelFile = Annotated[Path, _argument("Model to compare it with.")]
 TableOrModel = Annotated[str, _argument("Table, or a model saved by cluster --model.")]
 ImageFile = Annotated[
     str,
@@ -84,6 +85,13 @@ UseModel = Annotated[
     Path | None,
     _file_option(
         "Show the clusters of this model, instead of fitting one.", "--model", "-m"
+    ),
+]
+Picture = Annotated[
+    Path | None,
+    _file_option(
+        "Draw the comparison here: PNG, PDF, SVG and what else matplotlib writes.",
+        *("--picture", "-p"),
     ),
 ]
 ImageProminence = Annotated[

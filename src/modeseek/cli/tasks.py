@@ -12,7 +12,14 @@ import pyarrow as pa
 
 from modeseek.cli.columns import choose_columns
 from modeseek.cli.console import cluster_table, has_gaps, progress, show, stages
-from modeseek.cli.features import Recipe, TableRows, count_rows, label_rows, most_rows
+from modeseek.cli.features import (
+    Recipe,
+    TableRows,
+    count_rows,
+    label_rows,
+    most_rows,
+    read_features,
+)
 from modeseek.cli.options import FitOptions, ReadOptions, WriteOptions
 from modeseek.cli.sheets import import_openpyxl
 from modeseek.cli.tables import (
@@ -24,11 +31,13 @@ from modeseek.cli.tables import (
     open_table,
 )
 from modeseek.cli.writers import add_column, typed, typed_schema, writing
+from modeseek.cluster.comparison import Comparison, compare_clusterings
 from modeseek.cluster.mode_clustering import ModeClustering
 from modeseek.errors import DataError, UsageError, say
 from modeseek.files import beside_file, ending, input_file, output_file, refuse_existing
 from modeseek.gradient.least_squares import LogDensityGradient
 from modeseek.persist import load_model
+from modeseek.plot.drawing import without_names
 from modeseek.rows.arrays import Integers
 
 
@@ -223,6 +232,33 @@ def load(path: Path, jobs: int | None) -> tuple[ModeClustering, Recipe]:
     d = model.n_features_in_
     names = columns or tuple(f"x{j}" for j in range(d))
     return model, Recipe(names, cofactors or (0.0,) * d)
+
+
+def compare_models(
+    one: Path, other: Path, table: Table, reading: ReadOptions
+) -> Comparison:
+    """Compare what two saved models say of the rows that neither misses a value of."""
+    labels, known = [], []
+    for path in (one, other):
+        model, recipe = load(path, reading.jobs)
+        model = without_names(model)  # columns were found by name already
+        prepared, parts = _prepared(table, recipe, reading), []
+        with progress(
+            f"labelling {table.name} by {path.name}", table.n_rows
+        ) as advance:
+            for _, X, complete in read_features(prepared, recipe, advance):
+                part = np.zeros(len(X), dtype=np.intp)
+                if complete.any():
+                    part[complete] = model.predict(X[complete])
+                parts.append((part, complete))
+        labels.append(np.concatenate([part for part, _ in parts]))
+        known.append(np.concatenate([complete for _, complete in parts]))
+    both = known[0] & known[1]
+    rows = TableRows(table, recipe, len(both), int((~both).sum()))
+    if not rows.n_complete:
+        raise DataError(f"{table.name}: no row without a missing value.")
+    tell_missing(rows, reading)
+    return compare_clusterings(labels[0][both], labels[1][both])
 
 
 def label_table(

@@ -1,7 +1,14 @@
 """Clustering by the modes of the density."""
 
+from modeseek.cluster.comparison import Comparison, compare_clusterings
 from modeseek.cluster.landscape import Landscape
 from modeseek.cluster.mode_clustering import ModeClustering
 from modeseek.cluster.profile import Profile
 
-__all__ = ["Landscape", "ModeClustering", "Profile"]
+__all__ = [
+    "Comparison",
+    "Landscape",
+    "ModeClustering",
+    "Profile",
+    "compare_clusterings",
+]

@@ -7,6 +7,7 @@ that they can be told apart without colours.
 
 from modeseek.plot.ascent import AscentDisplay
 from modeseek.plot.cluster_pairs import ClusterPairsDisplay
+from modeseek.plot.comparison import ComparisonDisplay
 from modeseek.plot.gradient_field import GradientFieldDisplay
 from modeseek.plot.merge_tree import MergeTreeDisplay
 from modeseek.plot.relevance import FeatureRelevanceDisplay
@@ -15,6 +16,7 @@ from modeseek.plot.validation import ValidationDisplay
 __all__ = [
     "AscentDisplay",
     "ClusterPairsDisplay",
+    "ComparisonDisplay",
     "FeatureRelevanceDisplay",
     "GradientFieldDisplay",
     "MergeTreeDisplay",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Self, TypeAlias
 
 import numpy as np
 
+from modeseek.errors import UsageError
 from modeseek.plot.drawing import COLORS, MARKERS
 from modeseek.rows.arrays import Floats, Integers
 
@@ -38,6 +40,16 @@ def pyplot() -> Any:
             "Plots need matplotlib: pip install 'modeseek[plot]'."
         ) from error
     return plt
+
+
+def save(figure: Figure, file: Path, name: Path) -> None:
+    """Save a figure in a file, in the format that the ending of a name says."""
+    kinds = sorted(figure.canvas.get_supported_filetypes())
+    kind = name.suffix[1:].lower() or "png"
+    if kind not in kinds:
+        raise UsageError(f"{name}: no picture; end it in one of {', '.join(kinds)}.")
+    figure.savefig(file, format=kind)
+    pyplot().close(figure)
 
 
 class Display:
