@@ -224,6 +224,10 @@ def test_columns_that_are_no_measurements_are_left_out_and_named(tmp_path, capsy
     ) in capsys.readouterr().err
     labels = labels_of(read_csv(tmp_path / "rows.clusters.csv"))
     np.testing.assert_array_equal(labels, expected)
+    written = tmp_path / "rows.parquet"
+    assert run(["cluster", str(path), "-q", "-o", str(written)]) == 0
+    kept = pa.parquet.read_table(written)
+    np.testing.assert_array_equal(kept["year"], year)  # still numbers
     assert run(["cluster", str(path), "--force", "-c", "u,v,year"]) == 0
     assert "not clustered by" not in capsys.readouterr().err
     labels = labels_of(read_csv(tmp_path / "rows.clusters.csv"))

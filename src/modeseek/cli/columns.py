@@ -99,6 +99,21 @@ def _find_unmeasured(table: Table, columns: Sequence[str]) -> dict[str, str]:
     return {columns[j]: why for j, why in found.items()}
 
 
+def columns_of_numbers(table: Table) -> list[str]:
+    """Columns of text that hold numbers and nothing else, as far as is seen at once."""
+    head = next(table.batches(), None)
+    if head is None:
+        return []
+    found = []
+    for column in head.schema.names:
+        if is_text(head.schema.field(column).type):
+            values = _text_or_null(head.column(column))
+            bad = pc.any(_not_numbers(values, table.dialect.decimal)).as_py()
+            if values.null_count < len(values) and not bad:
+                found.append(column)
+    return found
+
+
 def _list(names: Sequence[str]) -> str:
     """Names for a message, not too many."""
     shown = ", ".join(map(repr, names[:12]))

@@ -143,7 +143,7 @@ class ReadOptions(NamedTuple):
         bool | None,
         _columns_option(
             "Whether a CSV file starts with the names of its columns; by default, "
-            "unless its first line is numbers.",
+            "unless its first row is numbers or has one with decimals.",
             "--header/--no-header",
             show_default=False,
         ),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from modeseek.cli.columns import choose_columns
+from modeseek.cli.columns import choose_columns, columns_of_numbers
 from modeseek.cli.console import cluster_table, has_gaps, progress, show, stages
 from modeseek.cli.features import (
     Recipe,
@@ -272,8 +272,9 @@ def label_table(
     """Write all rows with their labels; return the sizes of the clusters."""
     options = target.options
     table = _prepared(target.table, recipe, reading)
-    textual = target.kind == "csv"
-    schema = typed_schema(table.schema, () if textual else recipe.columns)
+    schema = table.schema
+    if target.kind != "csv":
+        schema = typed_schema(schema, {*recipe.columns, *columns_of_numbers(table)})
     added = schema.append(pa.field(options.cluster_column, pa.int32()))
     sizes = np.zeros(model.n_clusters_, dtype=np.intp)
     n_missing = n_rows = 0

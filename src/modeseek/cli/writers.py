@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ def add_column(batch: pa.RecordBatch, name: str, labels: pa.Array) -> pa.RecordB
     return pa.record_batch([*batch.columns, labels], schema=schema)
 
 
-def typed_schema(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:
+def typed_schema(schema: pa.Schema, columns: Collection[str]) -> pa.Schema:
     """Schema in which columns of text that hold numbers are numbers."""
     for column in columns:
         i = schema.get_field_index(column)
