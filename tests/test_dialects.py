@@ -126,6 +126,7 @@ def opened(folder, content, **given):
         ("sep=;\na;b\n1,5;2\n3,5;4\n", ("a", "b"), [1.5, 2]),  # Excel
         ("\n\na,b\n1,2\n", ("a", "b"), [1, 2]),
         ("'a','b'\n'1','x y'\n'2','z'\n", ("a",), [1]),
+        ("'a'\t'b'\n1\t'x\ty'\n2\t'z'\n", ("a",), [1]),
         ("a,b,\n1,2,\n3,4,\n", ("a", "b"), [1, 2]),  # a delimiter too many
         ("x\n1,5\n2,5\n", ("x",), [1.5]),
         ("1,5;2,5;3\n4,5;5,5;6\n", ("x0", "x1", "x2"), [1.5, 2.5, 3]),
@@ -218,13 +219,14 @@ def test_columns_that_vary_only_below_the_first_batch_are_taken(tmp_path):
 def test_the_guess_says_what_may_be_wrong():
     plain, _ = guess_dialect(b"a,b\n1,2\n", True)
     assert plain == Dialect(n_skipped=1)
-    assert plain.describe() == ""
     odd, names = guess_dialect("ä;b\n1,5;2\n".encode("latin-1"), True)
     assert names == ["ä", "b"]
     years, _ = guess_dialect(b"name,2019,2020\nx,1,2\n", True)
     assert years.header
-    assert "--no-header" in years.describe()
-    assert odd.describe() == (
-        "as cp1252 (--encoding sets another) and with decimal commas "
-        "(--decimal sets another)"
+    assert years.doubts == ("with its first row as names (--no-header if it has none)",)
+    told, _ = guess_dialect(b"name,2019,2020\nx,1,2\n", True, header=True)
+    assert told.doubts == ()
+    assert odd.doubts == (
+        "as cp1252 (--encoding sets another)",
+        "with decimal commas (--decimal sets another)",
     )

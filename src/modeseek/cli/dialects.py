@@ -15,7 +15,7 @@ import io
 import re
 from collections.abc import Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 #: Cells that say that there is no value, as in pandas.
 MISSING = (
@@ -55,18 +55,7 @@ class Dialect(NamedTuple):
     quote: str = '"'
     n_skipped: int = 0  # lines before the first row of values
     unnamed: frozenset[int] = frozenset()  # columns without a name in the header
-    has_doubtful_names: bool = False  # some are numbers
-
-    def describe(self) -> str:
-        """Say what was guessed that may be wrong; empty if nothing."""
-        said = []
-        if not self.encoding.startswith("utf-"):
-            said.append(f"as {self.encoding} (--encoding sets another)")
-        if self.decimal == ",":
-            said.append("with decimal commas (--decimal sets another)")
-        if self.has_doubtful_names:
-            said.append("with its first row as names (--no-header if it has none)")
-        return " and ".join(said)
+    doubts: tuple[str, ...] = ()  # what was guessed and may be wrong, in words
 
 
 def number_pattern(decimal: str) -> str:
@@ -117,14 +106,19 @@ def guess_dialect(
     encoding: str | None = None,
 ) -> tuple[Dialect, list[str]]:
     """Dialect of a file by its first bytes, but for what is given, and its columns."""
-    encoding = encoding or guess_encoding(start, whole)
+    doubts = []
+    if encoding is None:
+        encoding = guess_encoding(start, whole)
+        if not encoding.startswith("utf-"):
+            doubts.append(f"as {encoding} (--encoding sets another)")
+    encoding = codecs.lookup(encoding).name
     text = decode(start, encoding, whole)
     said = re.match(r'\s*"?sep=([^\r\n"])"?(\r\n|\r|\n)', text)  # as Excel writes it
     before = said.group() if said else ""
     while blank := re.compile(r"[ \t]*(\r\n|\r|\n)").match(text, len(before)):
         before += blank.group()
     text = text[len(before) :]
-    quote = "'" if re.match(r"'[^'\"\r\n]*'[^\w\s.'\"]", text) else '"'
+    quote = "'" if re.match(r"'[^'\"\r\n]*'[,;\t| \r\n]", text) else '"'
     if delimiter is None:
         delimiter = said[1] if said else _guess_delimiter(text, quote)
     rows = _read_rows(text, delimiter, quote)
@@ -133,9 +127,12 @@ def guess_dialect(
     first, width = rows[0], _common_width(rows)
     if decimal is None:
         decimal = _guess_decimal([cell for row in rows for cell in row])
-    given = header
+        if decimal == ",":
+            doubts.append("with decimal commas (--decimal sets another)")
     if header is None:
         header = _are_names(first, decimal)
+        if header and _share_of_numbers(first, decimal):
+            doubts.append("with its first row as names (--no-header if it has none)")
     if header and 1 < len(first) == width - 1:
         first = ["", *first]
     unnamed = frozenset[int]()
@@ -145,10 +142,11 @@ def guess_dialect(
         names = [f"Unnamed: {j}" if j in unnamed else c for j, c in enumerate(first)]
     lines = before + (_first_line(text, quote) if header else "")
     n_skipped = len(re.findall(r"\r\n|\r|\n", lines)) + header
-    doubtful = given is None and header and _share_of_numbers(first, decimal) > 0.0
-    return Dialect(
-        delimiter, header, decimal, encoding, quote, n_skipped, unnamed, doubtful
-    ), names
+    told = tuple(doubts)
+    made = Dialect(
+        delimiter, header, decimal, encoding, quote, n_skipped, unnamed, told
+    )
+    return made, names
 
 
 def _first_line(text: str, quote: str) -> str:
@@ -159,13 +157,12 @@ def _first_line(text: str, quote: str) -> str:
 
 def _read_rows(text: str, delimiter: str, quote: str) -> list[list[str]]:
     """The first rows that are not empty."""
-    reader = csv.reader(
-        io.StringIO(text, newline=""), delimiter=delimiter, quotechar=quote
-    )
+    options: dict[str, Any] = {"delimiter": delimiter, "quotechar": quote}
+    reader = csv.reader(io.StringIO(text, newline=""), **options)
     try:
         return [row for row in islice(reader, SEEN_ROWS) if row]
     except csv.Error:  # a cell beyond the limit, or a line end that is none
-        return [row for row in csv.reader([_first_line(text, quote)]) if row]
+        return [row for row in csv.reader([_first_line(text, quote)], **options) if row]
 
 
 def _guess_delimiter(text: str, quote: str) -> str:

@@ -46,9 +46,8 @@ def opened(file: str, reading: ReadOptions) -> Iterator[Table]:
     """Open a table; what cannot be read twice is copied first."""
     with input_file(file) as (path, name):
         table = open_table(path, name, **reading.dialect())
-        guessed = table.dialect.describe()
-        if guessed and not reading.quiet:
-            say(f"{name} is read {guessed}")
+        if table.dialect.doubts and not reading.quiet:
+            say(f"{name} is read {' and '.join(table.dialect.doubts)}")
         yield table
 
 
