@@ -579,10 +579,14 @@ def test_help_gives_the_contrast_that_segment_takes():
 
 
 @pytest.mark.parametrize(
-    "command", ["cluster", "predict", "tree", "report", "segment", "smooth"]
+    ("command", "n_files"),
+    [
+        *(("cluster", 1), ("predict", 2), ("tree", 1), ("report", 1), ("compare", 3)),
+        *(("segment", 1), ("smooth", 1)),
+    ],
 )
-def test_a_missing_file_is_told_before_anything_is_imported(command, tmp_path):
-    given = [command, *["no.csv"] * (1 + (command == "predict"))]
+def test_a_missing_file_is_told_before_anything_is_imported(command, n_files, tmp_path):
+    given = [command, *["no.csv"] * n_files]
     code = (
         "import sys; from modeseek.cli.commands import run; "
         f"code = run({given!r}); print(code, 'numpy' in sys.modules)"

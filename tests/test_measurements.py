@@ -147,7 +147,9 @@ def test_few_values_are_left_out_unless_most_features_have_few():
     assert found([90, 2], share=0.95) == {}  # nearly all rows have one of the two
     assert found([2, 2, 2, 1]) == {3: "one value"}
     assert found([50, 50], numbered=[1]) == {1: "numbers the rows"}
-    assert found([50, 1], numbered=[0]) == {}  # nothing would be left
+    assert found([50, 1], numbered=[0]) == {1: "one value"}  # or nothing is left
+    assert found([50, 50, 40], numbered=[0, 1]) == {}  # ranks, some of them tied
+    assert found([1, 1]) == {}
 
 
 def test_numbers_that_chance_does_not_make_number_rows():

@@ -104,14 +104,15 @@ def output_file(path: Path | None, *, force: bool) -> AbstractContextManager[Pat
     return replacing(path, force=force)
 
 
-def require_file(file: str | Path) -> None:
-    """Refuse a file that cannot be read, before anything that takes time; - is one."""
-    if str(file) == "-":
-        return
-    if stat.S_ISDIR(os.stat(file).st_mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(file))
-    if not os.access(file, os.R_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(file))
+def require_files(*files: str | Path) -> None:
+    """Refuse files that cannot be read, before anything that takes time; - is one."""
+    for file in files:
+        if str(file) == "-":
+            continue
+        if stat.S_ISDIR(os.stat(file).st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(file))
+        if not os.access(file, os.R_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(file))
 
 
 @contextmanager

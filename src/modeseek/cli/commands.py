@@ -44,7 +44,7 @@ from modeseek.files import (
     output_file,
     refuse_existing,
     replacing,
-    require_file,
+    require_files,
 )
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def cluster(
 
     cat wine.csv | modeseek cluster - > labelled.csv
     """
-    require_file(file)
+    require_files(file)
     with requiring("cli"):
         from modeseek import persist
         from modeseek.cli import tasks
@@ -153,8 +153,7 @@ def predict(
 
     cat new.csv | modeseek predict wine.skops - > labelled.csv
     """
-    require_file(model)
-    require_file(file)
+    require_files(model, file)
     with requiring("cli"):
         from modeseek.cli import tasks
     fitted, recipe = tasks.load(model, reading.jobs)
@@ -178,7 +177,7 @@ def tree(file: TableOrModel, fitting: FitOptions, reading: ReadOptions) -> None:
 
     modeseek tree wine.skops --n-clusters 2
     """
-    require_file(file)
+    require_files(file)
     with requiring("cli"):
         from modeseek import persist
         from modeseek.cli import console, tasks
@@ -214,9 +213,7 @@ def report(
 
     modeseek report cells.fcs --model cells.skops --output cells.html
     """
-    require_file(file)
-    if model is not None:
-        require_file(model)
+    require_files(file, *([] if model is None else [model]))
     with requiring("cli"):
         import numpy as np
 
@@ -276,6 +273,7 @@ def compare(
 
     modeseek compare wine.skops update.skops wine.csv --picture changes.png
     """
+    require_files(model, other, file)
     with requiring("cli"):
         from modeseek.cli import console, tasks
     if picture is not None:
@@ -310,7 +308,7 @@ def segment(file: ImageFile, options: ImageOptions, wanted: SegmentOptions) -> N
 
     modeseek segment photo.jpg --output segments.npy
     """
-    require_file(file)
+    require_files(file)
     with requiring("image"):
         from modeseek import image
         from modeseek.image import image_files
@@ -340,7 +338,7 @@ def smooth(
 
     modeseek smooth photo.jpg --prominence 0.3 --output flat.png
     """
-    require_file(file)
+    require_files(file)
     with requiring("image"):
         from modeseek import image
         from modeseek.image import image_files

@@ -57,12 +57,13 @@ def find_unmeasured(
     features number the rows.
     """
     constant = n_values == 1
+    if constant.all():
+        return {}
+    numbered = numbered & (2 * numbered.sum() <= (~constant).sum())  # or they are ranks
     few = (n_values <= FEW_VALUES) & ~constant & (largest_share <= MOST_OF_ALL)
     measured = (n_values >= MANY_VALUES) & ~numbered
     if measured.sum() < (~constant & ~numbered & ~measured).sum():
         few[:] = False
-    if (constant | few | numbered).all():
-        return {}
     why = dict.fromkeys(np.flatnonzero(numbered).tolist(), "numbers the rows")
     why |= {j: f"{n_values[j]} values" for j in np.flatnonzero(few).tolist()}
     why |= dict.fromkeys(np.flatnonzero(constant).tolist(), "one value")
