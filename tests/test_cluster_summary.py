@@ -72,6 +72,37 @@ def test_rows_in_chunks_have_the_summary_of_an_array(ascent):
     pd.testing.assert_frame_equal(chunked, whole)
 
 
+@pytest.mark.parametrize("ascent", ["rows", "fixed_point"])
+def test_rows_on_dask_are_estimated_from_the_subsample(ascent, monkeypatch):
+    da = pytest.importorskip("dask.array")
+    monkeypatch.setattr("modeseek.rows.subsample.SAMPLE_ROWS", 2048)
+    X, _ = three_gaussians().sample(8000, random_state=0)
+    model = ModeClustering(ascent=ascent).fit(da.from_array(X, chunks=(2000, 2)))
+    table = model.summary()
+    sizes = np.bincount(model.labels_.compute())
+    error = 8000 * np.sqrt(0.25 / 2048)  # of a draw of so many
+    np.testing.assert_allclose(table["size"], sizes, atol=4 * error)
+    assert table["features"].str.contains("feature 1").all()
+
+
+def test_noise_is_in_no_cluster():
+    X, _ = three_gaussians().sample(400, random_state=0)
+    model = ModeClustering().fit(X)
+    model.labels_[::7] = -1
+    table = model.summary()
+    counted = np.bincount(model.labels_[model.labels_ >= 0])
+    np.testing.assert_array_equal(table["size"], counted)
+    np.testing.assert_allclose(table["share"].sum(), np.mean(model.labels_ >= 0))
+
+
+def test_many_values_are_profiled_by_some_of_the_rows(monkeypatch):
+    monkeypatch.setattr("modeseek.cluster.summary.MOST_VALUES", 200)
+    X, _ = three_gaussians().sample(400, random_state=0)
+    model = ModeClustering(ascent="rows").fit(X)
+    np.testing.assert_array_equal(model.summary()["size"], np.bincount(model.labels_))
+    assert all(model.summary()["features"])
+
+
 def test_without_pandas_the_summary_is_a_dictionary(model, monkeypatch):
     frame = model.summary()
     monkeypatch.setattr("modeseek.cluster.summary.find_spec", lambda name: None)

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from modeseek.cluster.mode_clustering import ModeClustering
     from modeseek.rows.source import Source
 
+#: Numbers that are read for the means of clusters; of more, every second row or fewer.
+MOST_VALUES = 1 << 24
+
 #: Clusters in a notebook's table.
 MOST_SHOWN = 20
 
@@ -46,8 +49,8 @@ class SummaryMixin:
         pandas.DataFrame, or dict of str to ndarray where pandas is not installed
             A line for each cluster of the current level, with
 
-            - ``size``, the samples of the fit in it (on Dask, estimated from the
-              subsample), and ``share`` of all;
+            - ``size``, the samples of the fit in it, without noise (on Dask, estimated
+              from the subsample), and ``share`` of all;
             - ``modes``, how many it was merged from;
             - ``into``, the cluster that it would merge into next (-1 for that with the
               highest mode), with the ``prominence`` of this merge and its
@@ -98,14 +101,18 @@ def table_of_clusters(
     the features.
     """
     tree, labels = model.merge_tree_, model.mode_labels_
-    if sizes is None:
+    if sizes is None and is_lazy(model.labels_):
         sizes = np.bincount(labels, weights=tree.sizes).astype(np.intp)
+    n_rows = len(model.labels_) if sizes is None else int(sizes.sum())
+    if sizes is None:  # noise is in no cluster
+        counts = np.bincount(model.labels_ + 1, minlength=model.n_clusters_ + 1)
+        sizes = counts[1:]
     own = merges_left(tree, labels)
     joined = own >= 0
     table: dict[str, NDArray[Any]] = {
         "cluster": np.arange(len(sizes)),
         "size": sizes,
-        "share": sizes / max(1, int(sizes.sum())),
+        "share": sizes / max(1, n_rows),
         "modes": np.bincount(labels),
         "into": np.full(len(sizes), -1),
     }
@@ -138,11 +145,13 @@ def prominences_in_words(model: ModeClustering) -> list[str]:
 
 
 def profile_fit(fitted: Fitted, source: Source, row_modes: Any) -> Profile:
-    """Profile of the rows of a fit, or of its subsample where they are elsewhere."""
+    """Profile of rows of a fit; those of its subsample where they are elsewhere."""
     landscape, frame = fitted.climbed.landscape, fitted.frame
     n_modes = len(landscape.modes)
     if source.in_memory:
-        return profile_rows(frame, source.rows_in_memory().X, row_modes, n_modes)
+        X = source.rows_in_memory().X
+        some = slice(None, None, 1 + X.size // MOST_VALUES)
+        return profile_rows(frame, X[some], row_modes[some], n_modes)
     sample, modes = fitted.overview.sample, fitted.climbed.row_modes
     if modes is None:
         modes = landscape.locate(sample.X)
