@@ -41,9 +41,13 @@ ClusterPairsDisplay.from_estimator(model, wine.data)
 FeatureRelevanceDisplay.from_estimator(model)
 
 # %%
-# How deep the valleys are, and what the deepest one alone separates.
-tree = model.merge_tree_
-for height, error in zip(tree.prominence, tree.std_error, strict=True):
-    print(f"prominence {height:.1f}, standard error {error:.1f}")
+# The clusters in a table: how many wines, how deep the valley to the next cluster, and
+# the measurements whose means are farthest from those of all wines, in standard
+# deviations.
+model.summary()
+
+# %%
+# Which would merge next, and what the deepest valley alone separates.
+print(model.merge_tree_)
 two = model.cut(n_clusters=2)
 pd.crosstab(wine.target, two, rownames=["cultivar"], colnames=["cluster"])
