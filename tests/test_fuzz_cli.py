@@ -5,6 +5,7 @@ Every case follows from its number alone. ``make test`` runs a few hundred of th
 """
 
 import io
+import json
 import signal
 import struct
 import zipfile
@@ -64,6 +65,15 @@ def make_samples(folder):
     pa.parquet.write_table(table, folder / "rows.parquet")
     pa.feather.write_feather(table, folder / "rows.feather")
     np.save(folder / "rows.npy", ROWS)
+    lines = [json.dumps(dict(zip(NAMES, row, strict=True))) for row in ROWS.tolist()]
+    (folder / "rows.jsonl").write_text("\n".join(lines))
+    if find_spec("openpyxl") is not None:
+        import openpyxl
+
+        book = openpyxl.Workbook()
+        for row in [NAMES, *ROWS.tolist()]:
+            book.active.append(row)
+        book.save(folder / "rows.xlsx")
     spill = {"spillover": "2,d1,d3,1,0.1,0.2,1"}
     write_fcs(folder / "rows.fcs", 100 * ROWS, ["d1", "d2", "d3"], NAMES, spill)
     quick = ModeClustering(LogDensityGradient(bandwidth=1.0, alpha=0.1)).fit(ROWS)
@@ -165,7 +175,7 @@ def run_case(number, samples, folder, capsys):
     rng = np.random.default_rng(number)
     sample = samples[number % len(samples)]
     content = sample.read_bytes()
-    archive = sample.suffix == ".skops" and rng.random() < 0.7
+    archive = sample.suffix in (".skops", ".xlsx") and rng.random() < 0.7
     broken = folder / f"broken{sample.suffix}"
     broken.write_bytes((mutate_archive if archive else mutate)(content, rng))
     arguments = arguments_for(sample, broken, rng)

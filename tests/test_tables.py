@@ -240,6 +240,19 @@ def test_columns_that_are_not_there_are_refused_with_those_that_are(tmp_path):
     assert choose_columns(table, ["y", "x"]).columns == ("y", "x")
 
 
+def test_a_sheet_ends_where_its_values_end(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in [["a", "b"], [1, 2.5], [], [3, None], [4, "x"]]:
+        book.active.append(row)
+    book.active["XFD1048576"].number_format = "0.0"  # a format without a value
+    book.save(tmp_path / "rows.xlsx")
+    table = open_table(tmp_path / "rows.xlsx")
+    assert table.n_rows == 3
+    (batch,) = table.batches()
+    assert batch.to_pydict() == {"a": [1, 3, 4], "b": ["2.5", None, "x"]}
+
+
 def test_text_cannot_be_written_as_numbers(tmp_path):
     table = open_table(csv(tmp_path, "a,b\n1,x\n"))
     (batch,) = table.batches()

@@ -25,10 +25,18 @@ def read_sheet(path: Path) -> list[tuple[Any, ...]]:
         warnings.simplefilter("ignore")  # of styles and other things that are not read
         with path.open("rb") as handle:  # its name need not end in .xlsx
             book = openpyxl.load_workbook(handle, read_only=True, data_only=True)
-            rows = list(book.worksheets[0].iter_rows(values_only=True))
-    rows = [row for row in rows if any(cell is not None for cell in row)]
+            sheet = book.worksheets[0]
+            sheet.reset_dimensions()  # what files say of their size may be anything
+            rows = [_without_end(row) for row in sheet.iter_rows(values_only=True)]
+    rows = [row for row in rows if row]
     width = max((len(row) for row in rows), default=0)
     return [(*row, *[None] * (width - len(row))) for row in rows]
+
+
+def _without_end(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A row up to its last cell with a value."""
+    held = (i for i, cell in enumerate(row, 1) if cell is not None)
+    return row[: max(held, default=0)]
 
 
 @contextmanager
