@@ -93,6 +93,7 @@ def fit(model, X, weight=None):
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", RoundingWarning)
         warnings.filterwarnings("ignore", message="The chosen bandwidth")
+        warnings.filterwarnings("ignore", message=".*: that is one cluster")
         return clone(model).fit(X, sample_weight=weight)
 
 
