@@ -1,5 +1,6 @@
 """What scikit-learn asks of every estimator, with no expected failure."""
 
+import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
@@ -20,6 +21,8 @@ ESTIMATORS = [
 ]
 
 
+# A check asks for two clusters of rows whose density has one mode.
+@pytest.mark.filterwarnings("ignore:There are 1 modes, fewer than n_clusters=2")
 @parametrize_with_checks(ESTIMATORS)
 def test_estimator_keeps_the_rules_of_scikit_learn(estimator, check):
     check(estimator)

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.spatial.distance import cdist
 from sklearn.exceptions import NotFittedError
 
 from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
@@ -136,8 +137,8 @@ def test_a_graph_of_rows_shows_its_own_log_density():
     tree = model.merge_tree_
     summits = columns(data, "summits")[:, -1]
     np.testing.assert_allclose(summits, tree.heights, atol=1e-3)
-    density = 1.0 - model.outlier_score(X)
-    heights = tree.heights[model.row_modes_] + np.log(density)
+    node = cdist(X, model._landscape.rows).argmin(axis=1)
+    heights = model._landscape.graph.height[node]
     np.testing.assert_allclose(columns(data, "drawn")[:, -1], heights, atol=1e-3)
     settings = dict(data["settings"]["Chosen and found"])
     assert not {"gradient", "centres", "bandwidth"} & set(settings)

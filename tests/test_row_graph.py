@@ -18,7 +18,6 @@ from modeseek.graph.row_graph import (
     nearest_nodes,
     nodes_on_the_way,
     row_heights,
-    row_memberships,
     steps_up,
 )
 
@@ -64,7 +63,6 @@ def test_heights_are_mean_log_distances_times_the_dimension(three):
     assert graph.dimension == pytest.approx(min(1.0 / rise.mean(), 2.0))
     window = np.log(distance[:, HEIGHT_NEIGHBORS // 2 : HEIGHT_NEIGHBORS])
     np.testing.assert_allclose(graph.height, -graph.dimension * window.mean(axis=1))
-    np.testing.assert_allclose(graph.radius, np.exp(window.mean(axis=1)))
 
 
 def test_rows_go_along_their_highest_edge_to_a_higher_row():
@@ -208,23 +206,6 @@ def test_new_rows_take_the_nearest_node_and_its_height(three):
     np.testing.assert_array_equal(row_heights(graph, graph.nodes), graph.height)
 
 
-def test_shares_sum_to_one_and_fall_with_the_distance(three):
-    graph, tree = three
-    group = tree.cut(n_clusters=3)
-    tops, labels = np.unique(group, return_inverse=True)
-    barrier = tree.barriers()[:, tops]
-    ends = graph.nodes[graph.peaks[tops]]
-    Z = ends[0] + np.linspace(0, 1, 101)[:, None] * (ends[1] - ends[0])
-    share = row_memberships(graph, Z, labels[graph.mode], barrier)
-    np.testing.assert_allclose(share.sum(axis=1), 1.0)
-    index, _ = nearest_nodes(graph, Z)
-    np.testing.assert_array_equal(share.argmax(axis=1), labels[graph.mode][index])
-    assert share[0, 0] > 0.8
-    assert share[-1, 1] > 0.8
-    between = share[40:61].max(axis=1).min()
-    assert between < 0.75
-
-
 def test_paths_lead_up_to_the_mode(three):
     graph, _ = three
     Z = graph.nodes[:20] + 0.01
@@ -285,8 +266,8 @@ def test_answers_about_rows_agree_with_the_labels():
     np.testing.assert_array_equal(model.membership(X).argmax(axis=1), model.labels_)
     score = model.outlier_score(X)
     assert ((score >= 0) & (score < 1)).all()
-    assert model.outlier_score(model.modes_[:1])[0] == pytest.approx(0.0)
-    assert model.outlier_score(X.mean(axis=0, keepdims=True) + 1e3)[0] > 0.999
+    assert model.outlier_score(model.modes_[:1])[0] < 0.05
+    assert model.outlier_score(X.mean(axis=0, keepdims=True) + 1e3)[0] > 0.99
     paths = model.paths(X[:5])
     np.testing.assert_array_equal(paths[0], X[:5])
     np.testing.assert_allclose(paths[-1], model.modes_[model.row_modes_[:5]])

@@ -22,9 +22,12 @@ import numpy as np
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
+from modeseek.cluster.answers import NOISE
+from modeseek.cluster.features import reference_of
 from modeseek.cluster.former import adopt
 from modeseek.cluster.mode_clustering import ModeClustering
 from modeseek.cluster.profile import Profile
+from modeseek.cluster.reference import Reference
 from modeseek.errors import DataError
 from modeseek.field.climbing import Ascent
 from modeseek.field.fields import (
@@ -47,7 +50,7 @@ from modeseek.rows.rounding import Rounding
 from modeseek.tree.merge_tree import MergeTree
 
 #: Version of the format. A file of a later one is refused, of an earlier one read.
-FORMAT = 2
+FORMAT = 3
 
 #: Types as files of format 1 name them, where that has changed, and their modules now.
 FORMER_MODULES = {
@@ -55,6 +58,12 @@ FORMER_MODULES = {
     "modeseek.moments.Moments": "modeseek.gradient",
     "modeseek.rounding.Rounding": "modeseek.rows",
     "modeseek.rowgraph.RowGraph": "modeseek.graph",
+}
+
+#: Entries of tuples in files of formats 1 and 2 that are gone.
+FORMER_ENTRIES = {
+    "modeseek.field.FieldLandscape": 6,  # the farthest row's distance
+    "modeseek.graph.RowGraph": 2,  # radii
 }
 
 #: Member of the archive in which skops describes the model.
@@ -85,6 +94,7 @@ OWN_TYPES = frozenset(
         FieldLandscape,
         BlurredLandscape,
         GraphLandscape,
+        Reference,
         KFold,
     )
 )
@@ -233,14 +243,14 @@ def load_model(path: str | os.PathLike[str]) -> SavedModel:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             about = _about(name, archive)
             schema = _schema(archive)
-            if about["format"] == 1:
-                _rename_types(schema)
+            if about["format"] < FORMAT:
+                _update_schema(schema)
                 content = _replace_schema(archive, schema)
     except ModelError:
         raise
-    except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, OSError) as error:
+    except (zipfile.BadZipFile, zlib.error, LookupError, ValueError, OSError) as error:
         raise ModelError(f"{name}: not a model saved by modeseek.") from error
-    except (NotImplementedError, RuntimeError, RecursionError, EOFError) as error:
+    except (NotImplementedError, RuntimeError, TypeError, EOFError) as error:
         raise ModelError(f"{name}: not a model saved by modeseek.") from error
     for kind in _unknown_types(schema):
         raise _foreign(name, kind)
@@ -284,12 +294,14 @@ def _schema(archive: zipfile.ZipFile) -> Any:
     return json.loads(archive.read(SCHEMA))
 
 
-def _rename_types(schema: Any) -> None:
-    """Give the types in a description of format 1 the names of today."""
+def _update_schema(schema: Any) -> None:
+    """Give the types in a description of an earlier format their names and entries."""
     for part in _typed_parts(schema):
         former = _type_name(part)
         if former in FORMER_MODULES:
             part[MODULE] = FORMER_MODULES[former]
+        if _type_name(part) in FORMER_ENTRIES:
+            del part["content"][FORMER_ENTRIES[_type_name(part)]]
 
 
 def _replace_schema(archive: zipfile.ZipFile, schema: Any) -> bytes:
@@ -381,11 +393,14 @@ def _is_whole(model: ModeClustering) -> bool:
             return False
     heights = (tree.passes, tree.prominence, tree.std_error)
     of_modes = (tree.heights, tree.labels, tree.sizes)
+    d, expected = model.n_features_in_, model.mode_labels_[model.row_modes_]
+    kept = slice(None) if model.noise is None else model.labels_ != NOISE
     return (
         all(values is not None and len(values) == n_modes for values in of_modes)
         and all(height.shape == merges for height in heights)
         and len(np.unique(tree.child)) == n_modes - 1
-        and np.array_equal(model.labels_, model.mode_labels_[model.row_modes_])
-        and model.modes_.shape == (n_modes, model.n_features_in_)
-        and model.cluster_centers_.shape == (model.n_clusters_, model.n_features_in_)
+        and np.array_equal(model.labels_[kept], expected[kept])
+        and reference_of(model).rows.shape == (len(reference_of(model).weight), d)
+        and model.modes_.shape == (n_modes, d)
+        and model.cluster_centers_.shape == (model.n_clusters_, d)
     )

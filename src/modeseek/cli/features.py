@@ -31,6 +31,9 @@ COPIES_IN_MEMORY = 8
 #: Where the system does not say how much memory is free.
 ASSUMED_MEMORY = 2 << 30
 
+#: Stands for the label of a row with a missing value; -1 is that of noise.
+NO_CLUSTER = -2
+
 #: Told the number of rows read, batch by batch.
 Advance = Callable[[int], None]
 
@@ -164,14 +167,14 @@ def label_rows(
 ) -> Iterator[tuple[pa.RecordBatch, Integers]]:
     """Yield the rows of a table as they were read, with their labels, batch by batch.
 
-    Labels are -1 where a value is missing. ``known`` are the labels of the rows that
+    Labels are NO_CLUSTER where a value is. ``known`` are the labels of the rows that
     miss none, in order, where the model was fitted on all of them; ``advance`` is told
     the number of rows done.
     """
     model = without_names(model)  # columns were found by name already
     taken = 0
     for batch, X, complete in read_features(table, recipe, advance):
-        labels = np.full(len(X), -1, dtype=np.intp)
+        labels = np.full(len(X), NO_CLUSTER, dtype=np.intp)
         n = int(complete.sum())
         if known is not None:
             if taken + n > len(known):

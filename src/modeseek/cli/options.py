@@ -226,6 +226,15 @@ class FitOptions(NamedTuple):
             "Merge the least prominent modes until so many clusters are left.", min=1
         ),
     ] = None
+    noise: Annotated[
+        float | None,
+        _fit_option(
+            "Share of the rows of each cluster that get the label -1: those farthest "
+            "from their neighbours, such as 0.01. By default none.",
+            min=0.0,
+            max=0.999,
+        ),
+    ] = None
     seed: Seed = 0
     max_rows: Annotated[
         int | None,
@@ -240,12 +249,13 @@ class FitOptions(NamedTuple):
         """Refuse options that contradict each other."""
         if self.prominence is not None and self.n_clusters is not None:
             raise UsageError("give either --prominence or --n-clusters.")
-        check_finite(prominence=self.prominence, cofactor=self.cofactor)
+        numbers = {"prominence": self.prominence, "cofactor": self.cofactor}
+        check_finite(**numbers, noise=self.noise)
 
     def settings(self) -> dict[str, Any]:
         """What a report tells of them: the seed, and where the tree was cut."""
         told = {"seed": self.seed, "cut at prominence": self.prominence}
-        return _given(told | {"cut to clusters": self.n_clusters})
+        return _given(told | {"cut to clusters": self.n_clusters, "noise": self.noise})
 
 
 class WriteOptions(NamedTuple):

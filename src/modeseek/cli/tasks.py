@@ -13,6 +13,7 @@ import pyarrow as pa
 from modeseek.cli.columns import choose_columns, columns_of_numbers
 from modeseek.cli.console import cluster_table, has_gaps, progress, show, stages
 from modeseek.cli.features import (
+    NO_CLUSTER,
     Recipe,
     TableRows,
     count_rows,
@@ -31,6 +32,7 @@ from modeseek.cli.tables import (
     open_table,
 )
 from modeseek.cli.writers import add_column, typed, typed_schema, writing
+from modeseek.cluster.answers import NOISE
 from modeseek.cluster.comparison import Comparison, compare_clusterings
 from modeseek.cluster.mode_clustering import ModeClustering
 from modeseek.errors import DataError, UsageError, say
@@ -176,7 +178,15 @@ def fit_table(
     # The default estimator standardises; "cv" takes one width for all columns.
     raw = None if fitting.standardize else LogDensityGradient(bandwidth="cv", **shared)
     # Columns that are no measurements were left out, or were asked for.
-    model = ModeClustering(raw, features="all", **shared)
+    model = ModeClustering(
+        raw,
+        prominence="auto" if fitting.prominence is None else fitting.prominence,
+        n_clusters=fitting.n_clusters,
+        noise=fitting.noise,
+        features="all",
+        verbose=0,  # there is a bar
+        **shared,
+    )
     try:
         # A table of one batch is read once; a larger one by the fit, in chunks.
         if in_memory or rows.is_one_batch:
@@ -190,7 +200,6 @@ def fit_table(
         raise
     except ValueError as error:
         raise DataError(f"{table.name}: {error}") from error
-    recut(table.name, model, fitting)
     return model, rows
 
 
@@ -213,6 +222,8 @@ def _reader(rows: TableRows, stage: Callable[[str, float], None]) -> Any:
 
 def recut(name: str, model: ModeClustering, fitting: FitOptions) -> None:
     """Cut the tree where the options say; every level is in the fitted model."""
+    if fitting.noise is not None:
+        raise UsageError("--noise is for a fit; a model that is loaded has its own.")
     try:
         if fitting.n_clusters is not None or fitting.prominence is not None:
             model.recut(fitting.prominence, fitting.n_clusters)
@@ -276,21 +287,24 @@ def label_table(
         schema = typed_schema(schema, {*recipe.columns, *columns_of_numbers(table)})
     added = schema.append(pa.field(options.cluster_column, pa.int32()))
     sizes = np.zeros(model.n_clusters_, dtype=np.intp)
-    n_missing = n_rows = 0
+    n_missing = n_noise = n_rows = 0
     with (
         progress(f"labelling {table.name}", total) as advance,
         output_file(target.path, force=options.force) as path,
         writing(path, target.kind, table, added) as write,
     ):
         for batch, labels in label_rows(table, recipe, model, known, advance):
-            missing = labels < 0
-            sizes += np.bincount(labels[~missing], minlength=len(sizes))
+            missing = labels == NO_CLUSTER
+            sizes += np.bincount(labels[labels >= 0], minlength=len(sizes))
+            n_noise += int((labels == NOISE).sum())
             n_missing, n_rows = n_missing + int(missing.sum()), n_rows + len(labels)
             column = pa.array(labels, pa.int32(), mask=missing)
             rows = typed(table, batch, schema)
             labelled = add_column(rows, options.cluster_column, column)
             keep = pa.array(~missing)
             write(labelled.filter(keep) if options.drop_missing else labelled)
+    if n_noise and not reading.quiet:
+        say(f"{n_noise:,} of {n_rows:,} rows are noise, cluster {NOISE}")
     how = "left out" if options.drop_missing else "kept, with no cluster"
     tell_missing(TableRows(table, recipe, n_rows, n_missing), reading, how)
     return sizes

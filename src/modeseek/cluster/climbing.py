@@ -125,9 +125,7 @@ def climb_field(
         peaks,
         weights,
         tree,
-        start,
         learned_widths=has_learned_widths(estimator),
-        n_jobs=n_jobs,
     )
     return Climbed(
         BlurredLandscape(landscape, rounds) if blurs else landscape,

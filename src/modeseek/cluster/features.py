@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from modeseek.cluster.mode_clustering import ModeClustering
+from modeseek.cluster.reference import Reference
 from modeseek.gradient.base import GradientEstimator
 from modeseek.gradient.least_squares import LogDensityGradient
+from modeseek.graph.landscape import GraphLandscape
 from modeseek.rows.arrays import Floats
 from modeseek.rows.coordinates import Frame
 
@@ -56,11 +58,16 @@ def gradient_in_features(model: ModeClustering) -> GradientEstimator | InFeature
 
 def height_on_graph(model: ModeClustering, X: Floats) -> Floats:
     """Log-density by which rows climb from row to row, up to one constant."""
-    landscape, jobs = model._landscape, model.n_jobs
-    height = landscape.tree.heights[landscape.locate(X, jobs)]
-    return np.asarray(height - landscape.depths(X, jobs))
+    landscape = model._landscape
+    assert isinstance(landscape, GraphLandscape)
+    return landscape.heights(X, model.n_jobs)
 
 
 def scaling_of(model: ModeClustering) -> Frame:
     """Shift and scale of the features, in which their numbers are near 1."""
     return model._frame.of_features()
+
+
+def reference_of(model: ModeClustering) -> Reference:
+    """Rows of its fit that a clustering keeps."""
+    return model._reference

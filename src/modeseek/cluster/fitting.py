@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from modeseek.cluster.certified import certify_frame, climb_certified
 from modeseek.cluster.climbing import Climbed, climb_field, climb_graph
 from modeseek.cluster.landscape import Landscape
+from modeseek.cluster.progress import enter_stage
 from modeseek.errors import warn_user
 from modeseek.field.climbing import Ascent
 from modeseek.gradient.base import GradientEstimator, frame_of
@@ -74,10 +75,11 @@ class Settings(NamedTuple):
     max_iter: int
     random_state: int | np.random.RandomState | None
     n_jobs: int | None
-    verbose: int
+    verbose: int | None
 
     def say(self, what: str) -> None:
-        """Print what is being done, if that was asked for."""
+        """Print what is being done, if that was asked for; a watched fit shows it."""
+        enter_stage(what)
         if self.verbose:
             print(f"[ModeClustering] {what}")
 
@@ -104,7 +106,7 @@ def check_settings(
     max_iter: int,
     random_state: int | np.random.RandomState | None,
     n_jobs: int | None,
-    verbose: int,
+    verbose: int | None,
 ) -> Settings:
     """Check the parameters of a clusterer, one by one and together."""
     check_choice("ascent", ascent, ASCENTS)
@@ -317,7 +319,7 @@ def make_estimator(settings: Settings) -> GradientEstimator:
         bandwidth="cv" if settings.ascent == "blurring" else "auto",
         random_state=settings.random_state,
         n_jobs=settings.n_jobs,
-        verbose=settings.verbose,
+        verbose=settings.verbose or 0,
     )
 
 

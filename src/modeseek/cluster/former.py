@@ -10,6 +10,7 @@ from modeseek.cluster.blurring import rounds_of
 from modeseek.cluster.climbing import has_learned_widths
 from modeseek.cluster.landscape import Landscape
 from modeseek.cluster.mode_clustering import ModeClustering
+from modeseek.cluster.reference import Reference
 from modeseek.field.climbing import Ascent
 from modeseek.field.landscape import BlurredLandscape, FieldLandscape
 from modeseek.gradient.base import field_of, frame_of
@@ -22,6 +23,8 @@ def adopt(model: ModeClustering, format: int) -> None:
     """Give a model of a file of such a format the attributes of today, in place."""
     if format == 1:
         _adopt_format_1(model)
+    if format <= 2:
+        _adopt_format_2(model)
     parameters = inspect.signature(ModeClustering).parameters
     later = {name: given.default for name, given in parameters.items()}
     for name, value in (later | {"features_left_out_": {}}).items():
@@ -48,6 +51,24 @@ def _adopt_format_1(model: ModeClustering) -> None:
         state.pop(name, None)
 
 
+def _adopt_format_2(model: ModeClustering) -> None:
+    """Before models kept reference rows: the nodes of a graph, or centres, are some."""
+    landscape = model._landscape
+    if isinstance(landscape, GraphLandscape):
+        rows = landscape.rows
+    else:
+        rows = np.unique(_centers_of(model), axis=0)
+    model._reference = Reference(rows, np.ones(len(rows)), grain=0.0)
+    model._n_wanted = model._noise = None
+
+
+def _centers_of(model: ModeClustering) -> Floats:
+    """Centres in the user's features; those of fewer coordinates lead back there."""
+    centers = model.estimator_.centers_
+    same = centers.shape[1] == model.n_features_in_
+    return centers if same else model._frame.leave(centers)
+
+
 def _landscape_of(model: ModeClustering) -> Landscape:
     state, estimator = model.__dict__, model.estimator_
     frame, tree, weights = frame_of(estimator), model.merge_tree_, model.mode_weights_
@@ -64,7 +85,6 @@ def _landscape_of(model: ModeClustering) -> Landscape:
         state["_modes"],
         weights,
         tree,
-        state["_reach"],
         has_learned_widths(estimator),
     )
     blurred = state["_blurred"]

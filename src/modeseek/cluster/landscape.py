@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from modeseek.rows.arrays import Bools, Floats, Integers
 from modeseek.rows.coordinates import Frame
-from modeseek.tree.merge_tree import Clusters, MergeTree
+from modeseek.tree.merge_tree import MergeTree
 
 
 class Landscape(Protocol):
@@ -41,16 +41,6 @@ class Landscape(Protocol):
 
     def locate(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Integers:
         """Mode that each row reaches, shape (n,)."""
-        ...
-
-    def depths(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Floats:
-        """How far the log-density at each row is below that at its mode, shape (n,)."""
-        ...
-
-    def memberships(
-        self, X: NDArray[np.floating], clusters: Clusters, n_jobs: int | None = None
-    ) -> Floats:
-        """Share of each row in each cluster, shape (n, n_clusters)."""
         ...
 
     def paths(self, X: NDArray[np.floating], n_jobs: int | None = None) -> list[Floats]:

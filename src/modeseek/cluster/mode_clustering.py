@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from modeseek.cluster.answers import AnswersMixin
 from modeseek.cluster.coordinates import CoordinatesMixin
 from modeseek.cluster.fitting import Fitted, check_settings, locate_rows
-from modeseek.cluster.landscape import Landscape
+from modeseek.cluster.one_cluster import explain_one
 from modeseek.cluster.point import fit_rows
+from modeseek.cluster.progress import watched
+from modeseek.cluster.reference import draw_reference
 from modeseek.cluster.summary import SummaryMixin, profile_fit
 from modeseek.cluster.telling import warn_of_data
+from modeseek.errors import warn_user
 from modeseek.gradient.base import GradientEstimator
-from modeseek.rows.arrays import Floats, Integers, Reals
-from modeseek.rows.containers import apply_rowwise, check_in_memory, look_up, open_rows
+from modeseek.rows.arrays import Floats, Integers
+from modeseek.rows.containers import check_in_memory, open_rows
 from modeseek.rows.validation import check_integer, check_real, check_rows, is_word
-from modeseek.tree.merge_tree import Clusters, number_groups
+from modeseek.tree.merge_tree import number_groups
 
 
-class ModeClustering(SummaryMixin, ClusterMixin, CoordinatesMixin, BaseEstimator):
+class ModeClustering(
+    SummaryMixin, AnswersMixin, CoordinatesMixin, ClusterMixin, BaseEstimator
+):
     """Clustering by seeking the modes of the density.
 
     The gradient of the log-density is estimated, every row climbs to a mode, along the
@@ -55,6 +60,13 @@ class ModeClustering(SummaryMixin, ClusterMixin, CoordinatesMixin, BaseEstimator
         merges modes whose prominence is below 0.3 or below its standard error (twice
         that for learned widths), on the graph of rows those that chance or a gap in
         the tree explains. 0 keeps every mode, as the paper does.
+    n_clusters : int or None, default=None
+        Number of clusters, where it is known: modes of the least prominence are merged
+        until so many are left. A warning says if there are fewer modes.
+    noise : float or None, default=None
+        Share of the rows of each cluster that are noise, of label -1: those whose
+        :meth:`outlier_score` is above ``1 - noise``, in the fit and in
+        :meth:`predict`. None leaves every row in its cluster.
     features : {"auto", "all"}, default="auto"
         Which features count. ``"auto"`` leaves out, with a ``FeatureWarning``, what is
         no measurement: numbers given to the rows, and two or three values, unless most
@@ -71,18 +83,22 @@ class ModeClustering(SummaryMixin, ClusterMixin, CoordinatesMixin, BaseEstimator
         which saddles between modes are sought, or which are climbed.
     n_jobs : int or None, default=None
         Threads; None and -1 use every core. The result does not depend on it.
-    verbose : int, default=0
-        Print progress.
+    verbose : int or None, default=None
+        None shows a line of progress in terminals and notebooks while a fit takes more
+        than 5 seconds; 0 shows nothing, and 1 prints what is done.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each row, 0 for the largest. A lazy Dask array where the rows were
-        on Dask, like ``row_modes_`` and what methods say about rows there.
+        Cluster of each row, 0 for the largest; -1 for ``noise``. A lazy Dask array
+        where the rows were on Dask, like ``row_modes_`` and what methods say about
+        rows there.
     ascent_ : str
         How rows climbed: ``ascent``, or what ``"auto"`` chose.
     decision_ : str
-        Why rows climbed this way and in these coordinates, in words.
+        Why rows climbed this way and in these coordinates, in words; and why there is
+        one cluster, where there is one: the deepest valley, how likely chance makes
+        it, and what to try next.
     components_ : ndarray of shape (n_components, n_features)
         Directions of the coordinates in which rows climb, see :meth:`transform`: all
         features, principal components less noise, or the directions in which
@@ -105,6 +121,12 @@ class ModeClustering(SummaryMixin, ClusterMixin, CoordinatesMixin, BaseEstimator
         The highest mode of each cluster, as a row of ``modes_``.
     row_modes_ : ndarray of shape (n_samples,)
         Mode that each row reached.
+    outlier_scores_ : ndarray of shape (n_samples,)
+        Outlier score of each row, see :meth:`outlier_score`. This and the next are
+        computed when they are asked for, from the rows that were given to ``fit``;
+        a model that was saved does not have these.
+    probabilities_ : ndarray of shape (n_samples,)
+        Membership of each row in its own cluster, see :meth:`membership`.
     merge_tree_ : MergeTree
         How modes merge, with the prominence of each merge and its standard error.
     estimator_ : LogDensityGradient or KernelDensityGradient
@@ -148,10 +170,8 @@ class ModeClustering(SummaryMixin, ClusterMixin, CoordinatesMixin, BaseEstimator
     """
 
     ascent_: str
-    labels_: Integers
-    row_modes_: Integers
-    _landscape: Landscape
-    _level: str | float  # the prominence that the fit was asked for
+    _level: str | float  # the prominence that the fit was asked for ...
+    _n_wanted: int | None  # ... or the number of clusters
 
     def __init__(
         self,
@@ -159,17 +179,21 @@ class ModeClustering(SummaryMixin, ClusterMixin, CoordinatesMixin, BaseEstimator
         *,
         ascent: str = "auto",
         prominence: str | float = "auto",
+        n_clusters: int | None = None,
+        noise: float | None = None,
         features: str = "auto",
         step_size: str | float = "auto",
         tol: float = 1e-4,
         max_iter: int = 1000,
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
-        verbose: int = 0,
+        verbose: int | None = None,
     ) -> None:
         self.estimator = estimator
         self.ascent = ascent
         self.prominence = prominence
+        self.n_clusters = n_clusters
+        self.noise = noise
         self.features = features
         self.step_size = step_size
         self.tol = tol
@@ -198,14 +222,18 @@ class ModeClustering(SummaryMixin, ClusterMixin, CoordinatesMixin, BaseEstimator
         -------
         self
         """
-        settings = check_settings(**self.get_params(deep=False))
+        settings = check_settings(**_check_cut(**self.get_params(deep=False)))
         source = open_rows(self, X, sample_weight, self.n_jobs, reset=True, least=1)
         names = getattr(self, "feature_names_in_", None)
-        fitted = fit_rows(settings, source, names)
-        self._store_fitted(fitted)
-        self.row_modes_ = locate_rows(fitted, source, self.n_jobs)
-        self._store_profile(profile_fit(fitted, source, self.row_modes_))
-        self._store_cut(self._groups_of_the_fit())
+        with watched(settings.verbose):
+            fitted = fit_rows(settings, source, names)
+            self._store_fitted(fitted)
+            self._rows = X
+            settings.say("labelling rows")
+            self.row_modes_ = locate_rows(fitted, source, self.n_jobs)
+            self._store_profile(profile_fit(fitted, source, self.row_modes_))
+            self._store_cut(self._groups_of_the_fit())
+        self._explain_one_cluster()
         settings.say(f"{len(self.modes_)} modes, {self.n_clusters_} clusters")
         warn_of_data(fitted, settings.features, names)
         return self
@@ -222,9 +250,8 @@ class ModeClustering(SummaryMixin, ClusterMixin, CoordinatesMixin, BaseEstimator
         ndarray of shape (n_samples,)
             For the training rows, ``labels_``.
         """
-        modes = self.predict_modes(X)
-        labels: Integers = look_up(self.mode_labels_, modes)
-        return labels
+        check_is_fitted(self)
+        return self._predict(X)
 
     def predict_modes(self, X: ArrayLike) -> Integers:
         """Mode that each row reaches, as a row of ``modes_``.
@@ -260,9 +287,7 @@ class ModeClustering(SummaryMixin, ClusterMixin, CoordinatesMixin, BaseEstimator
         ndarray of shape (n_samples,)
             0 for the largest cluster.
         """
-        labels = self.label_modes(prominence, n_clusters)
-        cut: Integers = look_up(labels, self.row_modes_)
-        return cut
+        return self._label_rows(self.label_modes(prominence, n_clusters))
 
     def label_modes(
         self, prominence: float | None = None, n_clusters: int | None = None
@@ -297,47 +322,6 @@ class ModeClustering(SummaryMixin, ClusterMixin, CoordinatesMixin, BaseEstimator
             self._store_cut(self._groups(prominence, n_clusters))
         return self
 
-    def membership(self, X: ArrayLike) -> Floats:
-        """Soft membership of each row in each cluster.
-
-        A row belongs to another cluster as far as the barrier in between is low: its
-        share falls as the exponential of the deepest descent of the log-density on
-        the way there, straight or through the row's own mode. From row to row it is
-        the way along the graph, and the share falls with the distance too.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_clusters)
-            Rows sum to 1; the largest entry is the label.
-        """
-        check_is_fitted(self)
-        clusters = Clusters(self.mode_labels_, self.cluster_modes_)
-        ask = partial(self._landscape.memberships, clusters=clusters)
-        shares: Floats = self._ask(X, ask)
-        return shares
-
-    def outlier_score(self, X: ArrayLike) -> Floats:
-        """How far below its mode each row lies, from 0 to 1.
-
-        One minus the ratio of the density at the row to that at its mode; past the
-        reach of the training rows it goes on towards 1 with the distance.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        check_is_fitted(self)
-        scores: Floats = self._ask(X, partial(_score_depths, self._landscape))
-        return scores
-
     def paths(self, X: ArrayLike) -> Floats:
         """Where each row is after every step of its climb.
 
@@ -367,9 +351,13 @@ class ModeClustering(SummaryMixin, ClusterMixin, CoordinatesMixin, BaseEstimator
         self.decision_ = fitted.reason
         self.features_left_out_ = fitted.left_out
         self._landscape = landscape
+        self._reference = draw_reference(fitted.overview, landscape.frame)
+        for former in ("_radii", "_row_radii"):
+            self.__dict__.pop(former, None)
         self._frame = fitted.frame
         self.n_components_ = fitted.frame.n_coordinates
-        self._level = self.prominence
+        self._level, self._n_wanted = self.prominence, self.n_clusters
+        self._noise = self.noise
         self.modes_ = landscape.modes
         self.mode_weights_ = landscape.mode_weights
         self.merge_tree_ = landscape.tree
@@ -377,8 +365,25 @@ class ModeClustering(SummaryMixin, ClusterMixin, CoordinatesMixin, BaseEstimator
         self.n_unconverged_ = climbed.n_unconverged
         self.n_guarded_ = climbed.n_guarded
 
+    def _explain_one_cluster(self) -> None:
+        """Add to the decision why there is one cluster, if that was not asked for."""
+        asked = self._n_wanted is not None or not is_word(self._level, "auto")
+        if self.n_clusters_ == 1 and not asked and hasattr(self.estimator_, "centers_"):
+            by_default = self.estimator is None and self.ascent == "auto"
+            why = explain_one(self._landscape, by_default=by_default)
+            self.decision_ = f"{self.decision_} {why}"
+
     def _groups_of_the_fit(self) -> Integers:
         """Highest mode of each one's group, at the level of the fit."""
+        if self._n_wanted is not None:
+            n_modes = len(self.modes_)
+            if n_modes < self._n_wanted:
+                warn_user(
+                    f"There are {n_modes} modes, fewer than n_clusters="
+                    f"{self._n_wanted}: each is a cluster.",
+                    ConvergenceWarning,
+                )
+            return self.merge_tree_.cut(n_clusters=min(self._n_wanted, n_modes))
         if is_word(self._level, "auto"):
             return self.merge_tree_.merge(self._landscape.default_merges())
         return self.merge_tree_.cut(prominence=float(self._level))
@@ -398,19 +403,21 @@ class ModeClustering(SummaryMixin, ClusterMixin, CoordinatesMixin, BaseEstimator
             group, self.mode_weights_
         )
         self.merge_tree_ = self.merge_tree_._replace(labels=self.mode_labels_)
-        self.labels_ = look_up(self.mode_labels_, self.row_modes_)
+        self.__dict__.pop("_hills", None)
+        self.labels_ = self._label_rows(self.mode_labels_)
         self.n_clusters_ = len(self.cluster_modes_)
         self.cluster_centers_ = self.modes_[self.cluster_modes_]
 
-    def _ask(self, X: Any, ask: Callable[..., NDArray[Any]]) -> Any:
-        """Ask the landscape about rows; on Dask, when the answers are needed."""
-        ask, frame = partial(ask, n_jobs=self.n_jobs), self._landscape.frame
-        return apply_rowwise(self, X, ask, frame, self.modes_[:1])
 
-
-def _score_depths(landscape: Landscape, X: Reals, n_jobs: int | None) -> Floats:
-    """From depths below the mode to scores from 0 to 1."""
-    return np.asarray(-np.expm1(-landscape.depths(X, n_jobs)))
+def _check_cut(n_clusters: object, noise: object, **others: Any) -> dict[str, Any]:
+    """Check what does not concern the landscape; the other parameters come back."""
+    if n_clusters is not None:
+        check_integer("n_clusters", n_clusters, least=1)
+        if not is_word(others["prominence"], "auto"):
+            raise ValueError("Give either prominence or n_clusters, not both.")
+    if noise is not None and check_real("noise", noise, least=0.0) >= 1.0:
+        raise ValueError(f"noise must be a share, from 0 to below 1; got {noise}.")
+    return others
 
 
 ModeClustering.__module__ = "modeseek.cluster"  # model files name it so

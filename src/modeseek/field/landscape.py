@@ -11,13 +11,12 @@ from modeseek.field.ascent import climb, fixed_point
 from modeseek.field.basins import certain_basins
 from modeseek.field.climbing import Ascent
 from modeseek.field.fields import Field
-from modeseek.field.memberships import distance_beyond, drops, soft_memberships
 from modeseek.rows.arrays import Bools, Floats, Integers, Reals
-from modeseek.rows.blocks import chunk_slices, map_blocks, map_rows
+from modeseek.rows.blocks import map_rows
 from modeseek.rows.coordinates import Frame
 from modeseek.rows.validation import check_within_reach
 from modeseek.tree.default_cut import merges_on_field, merges_to_keep
-from modeseek.tree.merge_tree import Clusters, MergeTree
+from modeseek.tree.merge_tree import MergeTree
 
 #: Basins are proven for more rows than this many times the modes: the proof costs about
 #: as much as climbing from the modes.
@@ -37,7 +36,6 @@ class FieldLandscape(NamedTuple):
     peaks: Floats  # (k, d) the modes in the frame, highest first
     mode_weights: Floats  # (k,) of the rows that reached each mode
     tree: MergeTree  # its saddles in the data's coordinates
-    reach: float  # of the centres: the farthest row's distance from all, in widths
     learned_widths: bool  # whether widths followed the rows one feature at a time
     n_certified: int = 0  # clusters that held-out rows confirmed; 0 if not asked
 
@@ -57,46 +55,6 @@ class FieldLandscape(NamedTuple):
         basins = certain_basins(self.field, self.peaks) if worthwhile else None
         ends = self.ascent.climb(self.field, self.enter(X), n_jobs, basins).points
         return self.ascent.assign(self.field, ends, self.peaks, n_jobs, basins)
-
-    def depths(
-        self,
-        X: Reals,
-        n_jobs: int | None = None,
-        mode: Integers | None = None,  # of each row, where it is known
-    ) -> Floats:
-        """How far the log-density at each row is below that at its mode."""
-        mode = self.locate(X, n_jobs) if mode is None else mode
-        field, Z = self.field, self.enter(X)
-
-        def kernel(part: slice) -> Floats:
-            down = drops(field, Z[part], self.peaks[mode[part]])
-            if field.saturates:
-                down += distance_beyond(field, Z[part], self.reach)
-            return down
-
-        size = chunk_slices(len(Z), len(field.centers))[0].stop
-        blocks = map_blocks(kernel, len(Z), n_jobs=n_jobs, size=size)
-        return np.concatenate(list(blocks))
-
-    def memberships(
-        self,
-        X: Reals,
-        clusters: Clusters,
-        n_jobs: int | None = None,
-        mode: Integers | None = None,  # of each row, where it is known
-    ) -> Floats:
-        """Share of each row in each cluster."""
-        mode = self.locate(X, n_jobs) if mode is None else mode
-        Z, labels = self.enter(X), clusters.labels[mode]
-        barrier = self.tree.barriers()[:, clusters.tops][mode]
-        tops = self.peaks[clusters.tops]
-
-        def kernel(part: slice) -> Floats:
-            return soft_memberships(
-                self.field, Z[part], labels[part], tops, barrier[part]
-            )
-
-        return np.concatenate(list(map_blocks(kernel, len(Z), n_jobs=n_jobs)))
 
     def paths(self, X: Reals, n_jobs: int | None = None) -> list[Floats]:
         """Where each row is after every step, in the data's coordinates."""
@@ -125,23 +83,13 @@ def build_landscape(
     peaks: Floats,
     mode_weights: Floats,
     tree: MergeTree,
-    Z: Floats,
     *,
     learned_widths: bool,
-    n_jobs: int | None,
 ) -> FieldLandscape:
-    """A landscape of modes that were found in the frame.
-
-    Saddles of the tree and the rows Z that it was made from, which tell its reach, are
-    in the frame too; what else is passed becomes part of it as it is.
-    """
-    nearest = map_rows(
-        lambda rows: field.evaluate(rows).nearest, Z, len(field.centers), n_jobs
-    )
+    """A landscape of modes that were found in the frame, as saddles of the tree are."""
     tree = tree._replace(saddles=frame.leave(tree.saddles))
-    reach = float(nearest.max())
     return FieldLandscape(
-        frame, field, ascent, peaks, mode_weights, tree, reach, learned_widths
+        frame, field, ascent, peaks, mode_weights, tree, learned_widths
     )
 
 
@@ -179,16 +127,6 @@ class BlurredLandscape(NamedTuple):
         """Mode that each row climbs to."""
         check_within_reach(self.frame, X)
         return self.first.locate(blur_rows(self.rounds, X, n_jobs), n_jobs)
-
-    def depths(self, X: Reals, n_jobs: int | None = None) -> Floats:
-        """How far the log-density at each row is below that at its mode."""
-        return self.first.depths(X, n_jobs, self.locate(X, n_jobs))
-
-    def memberships(
-        self, X: Reals, clusters: Clusters, n_jobs: int | None = None
-    ) -> Floats:
-        """Share of each row in each cluster."""
-        return self.first.memberships(X, clusters, n_jobs, self.locate(X, n_jobs))
 
     def paths(self, X: Reals, n_jobs: int | None = None) -> list[Floats]:
         """Where each row is after every step, in the data's coordinates."""

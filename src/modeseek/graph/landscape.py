@@ -11,7 +11,6 @@ from modeseek.graph.row_graph import (
     nearest_modes,
     nodes_on_the_way,
     row_heights,
-    row_memberships,
 )
 from modeseek.rows.arrays import Bools, Floats, Integers, Reals
 from modeseek.rows.coordinates import Frame
@@ -22,7 +21,7 @@ from modeseek.tree.default_cut import (
     evidence_on_rows,
     merges_on_rows,
 )
-from modeseek.tree.merge_tree import Clusters, MergeTree
+from modeseek.tree.merge_tree import MergeTree
 
 
 class GraphLandscape(NamedTuple):
@@ -52,20 +51,9 @@ class GraphLandscape(NamedTuple):
         """Mode of the node nearest to each row."""
         return nearest_modes(self.graph, self.enter(X), n_jobs)
 
-    def depths(self, X: Reals, n_jobs: int | None = None) -> Floats:
-        """How far the log-density at each row is below that at its mode."""
-        Z = self.enter(X)
-        mode = nearest_modes(self.graph, Z, n_jobs)
-        below = self.tree.heights[mode] - row_heights(self.graph, Z, n_jobs)
-        return np.maximum(below, 0.0)
-
-    def memberships(
-        self, X: Reals, clusters: Clusters, n_jobs: int | None = None
-    ) -> Floats:
-        """Share of each row in each cluster."""
-        barrier = self.tree.barriers()[:, clusters.tops]
-        node_labels = clusters.labels[self.graph.mode]
-        return row_memberships(self.graph, self.enter(X), node_labels, barrier, n_jobs)
+    def heights(self, X: Reals, n_jobs: int | None = None) -> Floats:
+        """Log-density of rows, up to one constant, as nodes have it."""
+        return row_heights(self.graph, self.enter(X), n_jobs)
 
     def paths(self, X: Reals, n_jobs: int | None = None) -> list[Floats]:
         """Where each row is after every step, in the data's coordinates."""

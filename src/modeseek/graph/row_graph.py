@@ -37,7 +37,6 @@ from modeseek.graph.neighbors import TREE_FEATURES, Search
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.tree.merge_tree import MergeTree, Saddles, best_of_pairs, merge_down
 from modeseek.tree.pairs import follow_to_end
-from modeseek.tree.shares import shares_of_descents
 
 #: Nodes at most: they are drawn where there are more distinct rows.
 MOST_NODES = 5000
@@ -61,7 +60,6 @@ class RowGraph(NamedTuple):
 
     nodes: Floats  # (m, d) distinct rows
     height: Floats  # (m,) log-density up to a constant
-    radius: Floats  # (m,) geometric mean of the distances that make the height
     uphill: Integers  # (m,) the next node on the way up; a mode's own number
     mode: Integers  # (m,) the mode that it ends at
     peaks: Integers  # (k,) nodes that are modes, highest first
@@ -82,16 +80,14 @@ def build_graph(
     search = Search(nodes, grain, n_jobs)
     near = find_neighbors(search, min(DIMENSION_NEIGHBORS, m - 1))
     dimension = _dimension(near.distance, d)
-    k = min(HEIGHT_NEIGHBORS, max(1, m // 4))
-    log_radius = _log_radius(near, counts / counts.mean(), k)
-    height = -dimension * log_radius
+    k, counts = count_height_neighbors(m), counts / counts.mean()
+    radius = log_radius(near, counts, np.maximum(counts - 1.0, 0.0), k)
+    height = -dimension * radius
     edges = find_edges(nodes, near)
     edge_height = edge_heights(search, near, edges, height, dimension)
     uphill = _climb_once(height, edges, edge_height)
     peaks, mode = _follow(uphill, nodes, height)
-    graph = RowGraph(
-        nodes, height, np.exp(log_radius), uphill, mode, peaks, dimension, grain
-    )
+    graph = RowGraph(nodes, height, uphill, mode, peaks, dimension, grain)
     with_bumps = _build_tree(graph, edges, edge_height)
     graph = _flatten(graph, with_bumps.cut(prominence=BUMP))
     tree = _build_tree(graph, edges, edge_height)
@@ -102,7 +98,7 @@ def build_graph(
 def point_graph(node: Floats) -> tuple[RowGraph, MergeTree]:
     """Graph of one node (1, d), and the tree of its one mode."""
     zero, first, d = np.zeros(1), np.zeros(1, dtype=np.intp), node.shape[1]
-    graph = RowGraph(node, zero, zero, first, first, first, float(d), 0.0)
+    graph = RowGraph(node, zero, first, first, first, float(d), 0.0)
     no_edges = np.empty((0, 2), dtype=np.intp)
     return graph, _build_tree(graph, no_edges, np.empty(0))
 
@@ -114,11 +110,19 @@ def _dimension(distance: Floats, d: int) -> float:
     return float(np.clip(1.0 / mean, 1.0, d)) if mean > 0 else float(d)
 
 
-def _log_radius(near: Neighbors, counts: Floats, k: int) -> Floats:
-    """Mean log-distance from neighbour k // 2 to neighbour k, counted with copies."""
+def count_height_neighbors(n_nodes: int) -> int:
+    """Neighbours whose distances make a height among so many nodes."""
+    return min(HEIGHT_NEIGHBORS, max(1, n_nodes // 4))
+
+
+def log_radius(near: Neighbors, counts: Floats, own: Floats, k: int) -> Floats:
+    """Mean log-distance (n,) of rows to neighbours k // 2 to k, counted with copies.
+
+    Nodes (m,) count so many times, and rows (n,) have so many copies of their own.
+    """
     r = np.maximum(near.distance, np.finfo(float).tiny)
     r = np.column_stack([0.5 * r[:, 0], r])
-    copies = np.column_stack([np.maximum(counts - 1.0, 0.0), counts[near.node]])
+    copies = np.column_stack([own, counts[near.node]])
     reached = np.cumsum(copies, axis=1)
     last = np.minimum(k, reached[:, -1:])
     first = last * (k // 2) / k
@@ -204,40 +208,11 @@ def nearest_modes(graph: RowGraph, Z: Floats, n_jobs: int | None = None) -> Inte
 
 def row_heights(graph: RowGraph, Z: Floats, n_jobs: int | None = None) -> Floats:
     """Log-density at rows, by their distances to nodes; at a node, the node's own."""
-    k = min(HEIGHT_NEIGHBORS, max(1, len(graph.nodes) // 4))
+    k = count_height_neighbors(len(graph.nodes))
     distance, index = Search(graph.nodes, graph.grain, n_jobs).query(Z, k)
     at_node = (graph.nodes[index[:, 0]] == Z).all(axis=1)
     height = -graph.dimension * safe_log(distance[:, k // 2 :]).mean(axis=1)
     return np.where(at_node, graph.height[index[:, 0]], height)
-
-
-def row_memberships(
-    graph: RowGraph,
-    Z: Floats,
-    node_labels: Integers,
-    barrier: Floats,
-    n_jobs: int | None = None,
-) -> Floats:
-    r"""Shares of rows in clusters, (n, n_clusters), by the saddle and the distance.
-
-    A row at the nearest node i, with distances :math:`r_{ik}` to the nearest node of
-    cluster k, belongs to it in proportion to
-    :math:`e^{-b_{ik}} (\rho_i / \max(\rho_i, r_{ik}))^D`, with :math:`b` the height of
-    the node above the saddle, if it is above, and :math:`\rho` its radius. Nodes have
-    their clusters as labels, and ``barrier`` is the height of each mode above the
-    saddle on the way to each cluster. The largest share is in the nearest node's.
-    """
-    index, own = nearest_nodes(graph, Z, n_jobs)
-    mode = graph.mode[index]
-    below = graph.height[graph.peaks][mode] - graph.height[index]
-    fall = np.maximum(barrier[mode] - below[:, None], 0.0)
-    reach = np.maximum(graph.radius[index], own)
-    for label in range(barrier.shape[1]):
-        members = Search(graph.nodes[node_labels == label], n_jobs=n_jobs)
-        distance, _ = members.query(Z, 1)
-        beyond = np.maximum(safe_log(distance[:, 0]) - safe_log(reach), 0.0)
-        fall[:, label] += graph.dimension * beyond
-    return shares_of_descents(fall, node_labels[index])
 
 
 def nodes_on_the_way(

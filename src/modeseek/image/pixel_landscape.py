@@ -128,9 +128,7 @@ def climb_pixels(
         peaks,
         weights,
         tree,
-        Z,
         learned_widths=False,
-        n_jobs=n_jobs,
     )
     return ClimbedPixels(landscape, scores, mode)
 

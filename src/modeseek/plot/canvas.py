@@ -7,6 +7,7 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
+from modeseek.cluster.answers import NOISE
 from modeseek.errors import UsageError
 from modeseek.plot.drawing import COLORS, MARKERS
 from modeseek.rows.arrays import Floats, Integers
@@ -93,7 +94,9 @@ def shades(low: str, high: str) -> Colormap:
 
 
 def mark(cluster: int) -> dict[str, Any]:
-    """Colour and marker of a cluster."""
+    """Colour and marker of a cluster, or of noise."""
+    if cluster == NOISE:
+        return {"color": GREY, "marker": "."}
     return {
         "color": COLORS[cluster % len(COLORS)],
         "marker": MARKERS[cluster % len(MARKERS)],
@@ -104,8 +107,8 @@ def scatter(ax: Axes, points: Floats, labels: Integers, **style: Any) -> None:
     """Draw rows with the markers of their clusters, and names for a legend."""
     style = {"s": 18, "linewidth": 0.3, "edgecolor": "white", "alpha": 0.85, **style}
     for k in np.unique(labels):
-        rows = labels == k
-        ax.scatter(*points[rows].T, **style, **mark(int(k)), label=f"cluster {k}")
+        rows, name = labels == k, "noise" if k == NOISE else f"cluster {k}"
+        ax.scatter(*points[rows].T, **style, **mark(int(k)), label=name)
 
 
 def add_legend(ax: Axes, n_clusters: int) -> None:

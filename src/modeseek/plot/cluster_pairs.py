@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from modeseek.cluster.answers import NOISE
 from modeseek.cluster.mode_clustering import ModeClustering
 from modeseek.cluster.profile import telling_features
 from modeseek.plot.canvas import MOST_LISTED, Axes, mark, scatter
@@ -124,7 +125,7 @@ def _most_telling(rows: Floats, labels: Integers) -> list[int]:
     """The few features that differ most between clusters."""
     deviation = rows.std(axis=0)
     U = (rows - rows.mean(axis=0)) / np.where(deviation > 0, deviation, np.inf)
-    distinct, size = np.unique(labels, return_counts=True)
+    distinct, size = np.unique(labels[labels != NOISE], return_counts=True)
     means = np.stack([U[labels == k].mean(axis=0) for k in distinct])
     return [
         int(j) for j in telling_features(means, size.astype(np.float64), MOST_PAIRED)

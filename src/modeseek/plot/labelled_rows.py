@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from modeseek.cluster.answers import NOISE
 from modeseek.cluster.mode_clustering import ModeClustering
 from modeseek.cluster.profile import name_features
 from modeseek.plot.canvas import Axes, Display
@@ -84,7 +85,7 @@ class LabelledRowsDisplay(Display):
         names = name_features(estimator, rows.shape[1], feature_names)
         labels = estimator.predict(X)
         rng = generator(random_state)
-        shown = sample_each_group(labels, max_rows, rng, least=LEAST_OF_CLUSTER)
+        shown = sample_each_group(labels - NOISE, max_rows, rng, least=LEAST_OF_CLUSTER)
         selected = LabelledRows(rows[shown], labels[shown], features, names)
         return cls._compute(estimator, selected).plot(ax=ax)
 

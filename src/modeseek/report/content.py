@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from modeseek.cluster.answers import NOISE
 from modeseek.cluster.features import scaling_of
 from modeseek.cluster.mode_clustering import ModeClustering
 from modeseek.cluster.profile import LEAST_SAID, MOST_SAID, Profile, profile_rows
-from modeseek.plot.drawing import COLORS, SYMBOLS, sample_each_group
+from modeseek.plot.drawing import COLORS, SYMBOLS, sample_each_group, without_names
 from modeseek.report.columns import FRAMES, ScatterColumns
 from modeseek.report.packing import pack
 from modeseek.rows.arrays import Floats, Integers
@@ -59,6 +60,10 @@ def collect(
     low, high = _range(drawn, climb, summits)
     quantum = np.where(high > low, (high - low) / np.iinfo(np.uint16).max, 1.0)
 
+    # At the cut of the fit: a slider does not change which rows are far from others.
+    labels = modes if model.noise is None else without_names(model).predict(rows)
+    noise = np.flatnonzero(labels == NOISE)
+
     def quantize(values: Floats) -> dict[str, str]:
         return pack(np.rint((values - low) / quantum), "u2")
 
@@ -78,6 +83,7 @@ def collect(
         "climb": quantize(climb),
         "summits": quantize(summits),
         "modes": pack(modes, "u2" if len(model.modes_) <= 2**16 else "u4"),
+        "noise": pack(noise, "u4"),
         "colors": COLORS,
         "symbols": SYMBOLS,
         **_describe_tree(model),

@@ -197,8 +197,15 @@ def apply_rowwise(
     return source.apply_rowwise(function, frame, example)
 
 
+def apply_elementwise(function: Callable[..., NDArray[Any]], *columns: Any) -> Any:
+    """Apply a function to numbers (n,) of all rows together; lazily on Dask."""
+    if not is_lazy(columns[0]):
+        return function(*columns)
+    like = function(*(np.empty(0, dtype=column.dtype) for column in columns))
+    first, *others = columns
+    return first.map_blocks(function, *others, dtype=like.dtype, meta=like)
+
+
 def look_up(table: NDArray[Any], index: Any) -> Any:
     """Entries of a table (k,), by their number for each row (n,); lazily on Dask."""
-    if is_lazy(index):
-        return index.map_blocks(table.take, dtype=table.dtype, meta=table[:0])
-    return table[index]
+    return apply_elementwise(table.take, index)

@@ -4,7 +4,7 @@
 
 function download() {
   const lines = ["row,cluster"];
-  data.modes.forEach((mode, row) => lines.push(`${row},${state.labels[mode]}`));
+  data.modes.forEach((_, row) => lines.push(`${row},${clusterOf(row)}`));
   const link = document.createElement("a");
   link.href = URL.createObjectURL(
     new Blob([`${lines.join("\n")}\n`], { type: "text/csv" }),
@@ -42,6 +42,11 @@ function describe() {
   if (data.profiled.length < data.features) {
     notes.push(
       `${count(data.profiled.length)} of ${count(data.features)} features are shown: those that differ most between the clusters as fitted.`,
+    );
+  }
+  if (data.noise.size) {
+    notes.push(
+      `Noise: ${plural(data.noise.size, "row")}, grey rings and label -1 in the download. Sizes and profiles count them with the cluster that they are nearest to.`,
     );
   }
   $("notes").textContent = notes.join(" ");
@@ -132,6 +137,7 @@ async function start() {
   script.textContent = await decompress("plotly");
   document.head.append(script);
   data = unpack(JSON.parse(await decompress("data")));
+  data.noise = new Set(data.noise);
   describe();
   prepareLevels();
   fillChoices();

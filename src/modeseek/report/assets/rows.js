@@ -18,7 +18,7 @@ function rowTrace(across, up) {
       opacity: clusters.map((cluster) => (dimmed(cluster) ? 0.08 : climbing ? 0.2 : 0.8)),
       line: { width: 0.5, color: "#ffffff" },
     },
-    text: clusters.map((cluster, i) => `row ${data.shown[i]}, cluster ${cluster}`),
+    text: clusters.map((cluster, i) => `row ${data.shown[i]}, ${nameOf(cluster)}`),
     hovertemplate: "%{text}<br>%{x:.4g}, %{y:.4g}<extra></extra>",
   };
 }

@@ -62,9 +62,14 @@ const state = {
   frame: 0,
 };
 
-const color = (cluster) => data.colors[cluster % data.colors.length];
-const symbol = (cluster) => data.symbols[cluster % data.symbols.length];
-const clusterOf = (row) => state.labels[data.modes[row]];
+const NOISE = -1;
+const color = (cluster) =>
+  cluster === NOISE ? GREY : data.colors[cluster % data.colors.length];
+const symbol = (cluster) =>
+  cluster === NOISE ? "circle-open" : data.symbols[cluster % data.symbols.length];
+const nameOf = (cluster) => (cluster === NOISE ? "noise" : `cluster ${cluster}`);
+const clusterOf = (row) =>
+  data.noise.has(row) ? NOISE : state.labels[data.modes[row]];
 
 /** One column of quantised rows; `first` and `n` choose some of them. */
 function columnOf(

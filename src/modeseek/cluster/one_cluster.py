@@ -1,0 +1,41 @@
+"""One cluster in words: what was tried, what chance makes, and what to try next."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import norm
+
+from modeseek.cluster.landscape import Landscape
+from modeseek.graph.landscape import GraphLandscape
+from modeseek.tree.default_cut import chance_prominence
+
+#: Largest prominences of uniform draws, as shares of the bound that 19 of 20 stay
+#: below, and how many of 20 draws have one above (``benchmarks/chance.py``).
+OF_BOUND, OF_TWENTY = (0.5, 0.7, 0.85, 1.0), (18.0, 10.0, 4.0, 1.0)
+
+NEXT = (
+    "More rows show shallower valleys; features that say nothing about clusters hide "
+    "them: leave these out."
+)
+
+
+def explain_one(landscape: Landscape, *, by_default: bool) -> str:
+    """Say why all rows are one cluster; by default, held-out rows were asked too."""
+    tried = "One cluster: "
+    if by_default:
+        tried += "held-out rows confirm no split along any direction tried, and "
+    tree = landscape.tree
+    if not len(tree.prominence):
+        return f"{tried}the density has one mode and no valley. {NEXT}"
+    deepest = int(np.argmax(tree.prominence))
+    depth, error = tree.prominence[deepest], tree.std_error[deepest]
+    found = f"{tried}the deepest valley, {depth:.2f} in log-density, is such as chance"
+    if isinstance(landscape, GraphLandscape):
+        n, dimension = len(landscape.graph.nodes), landscape.graph.dimension
+        ratio = depth / chance_prominence(n, dimension)
+        times = round(float(np.interp(ratio, OF_BOUND, OF_TWENTY)))
+        often = f"makes in about {times} of 20 draws of {n:,} rows without clusters"
+    else:
+        times = 100.0 * norm.sf(depth / max(error, 1e-12))
+        often = f"may make: its standard error is {error:.2f}, {times:.0f} % by chance"
+    return f"{found} {often}. n_clusters=2 cuts the tree there. {NEXT}"
