@@ -86,6 +86,10 @@ def test_models_of_other_versions_say_what_they_said(path):
     assert loaded.columns == ("u", "v")
     assert loaded.model.n_clusters_ >= 2
     np.testing.assert_array_equal(loaded.model.predict(rows), loaded.model.labels_)
+    # Files of earlier versions hold fewer rows to compare with, but some.
+    share, score = loaded.model.membership(rows), loaded.model.outlier_score(rows)
+    np.testing.assert_array_equal(share.argmax(axis=1), loaded.model.labels_)
+    assert 0.3 < score.mean() < 0.6
 
 
 def test_there_are_models_of_every_version():

@@ -32,7 +32,7 @@ def watched(verbose: int | None) -> Iterator[None]:
     if verbose is not None or not _is_watched():
         yield
         return
-    stage, done = ["reading"], threading.Event()
+    stage, done = ["estimating the gradient"], threading.Event()
     token = _stage.set(stage)
     teller = threading.Thread(target=_tell, args=(stage, done), daemon=True)
     teller.start()
