@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_digits, load_wine
 from sklearn.metrics import adjusted_rand_score
 
 from modeseek import LogDensityGradient, ModeClustering
@@ -111,6 +111,27 @@ def test_wine_has_three_clusters(wine):
     model = ModeClustering().fit(wine[0])
     assert model.n_clusters_ == 3
     assert adjusted_rand_score(wine[1], model.labels_) > 0.75
+
+
+def test_held_out_rows_refuse_merges_of_digits_that_chance_could_explain():
+    X, y = load_digits(return_X_y=True)
+    model = ModeClustering().fit(X)
+    assert model.ascent_ == "rows"
+    assert adjusted_rand_score(y, model.labels_) > 0.6
+    # Some of the merges that are not made are less prominent than some that are.
+    by_prominence = model.label_modes(n_clusters=model.n_clusters_)
+    assert adjusted_rand_score(by_prominence, model.mode_labels_) < 1.0
+
+
+def test_coordinates_of_many_rows_are_chosen_among_some(monkeypatch):
+    rng = np.random.default_rng(0)
+    side = rng.integers(3, size=1500)
+    X = 6.0 * rng.normal(size=(3, 6))[side] + rng.normal(size=(1500, 6))
+    whole = ModeClustering().fit(X)
+    monkeypatch.setattr("modeseek.cluster.climbing.TRIAL_NODES", 300)
+    some = ModeClustering().fit(X)
+    assert some.n_components_ == whole.n_components_
+    np.testing.assert_array_equal(some.labels_, whole.labels_)
 
 
 def test_features_as_they_are_have_components_of_their_own():

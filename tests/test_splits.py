@@ -9,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from modeseek.rows import pursuit
 from modeseek.rows.pursuit import find_directions, find_valley
-from modeseek.rows.splits import find_discriminants, find_splits
+from modeseek.rows.splits import certify_sides, find_discriminants, find_splits
 
 
 def pair(delta, d, n=2000, seed=0, share=0.5):
@@ -132,3 +132,21 @@ def test_far_more_features_than_rows_are_no_trouble():
     directions = find_discriminants(Z, y.astype(np.intp))
     assert splits.n_parts >= 1
     assert np.isfinite(directions).all()
+
+
+@pytest.mark.parametrize("d", [5, 20, 60])
+def test_sides_of_a_pair_are_apart_and_halves_of_noise_are_not(d):
+    rng = np.random.default_rng(d)
+    upper = np.arange(600) % 2 == 1
+    noise = rng.normal(size=(600, d))
+    pair = noise + 5.0 / np.sqrt(d) * upper[:, None]
+    assert certify_sides(pair - pair.mean(axis=0), upper, rng) > 5.0
+    assert certify_sides(noise, noise[:, 0] > 0, rng) < 0.0
+
+
+def test_a_side_of_a_few_rows_is_not_judged():
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(100, 5))
+    upper = np.arange(100) < 19
+    Z[upper] += 100.0
+    assert certify_sides(Z, upper, rng) == 0.0

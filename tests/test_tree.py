@@ -364,6 +364,16 @@ def test_a_small_mode_goes_to_its_neighbour_not_to_the_highest_of_the_group():
     np.testing.assert_allclose(tree.barriers()[2], [0.2, 0.2, 0.0], atol=1e-12)
 
 
+def test_sides_of_a_merge_are_the_groups_that_it_joins(many):
+    joined = [np.array([mode]) for mode in range(len(many.heights))]
+    for i, (one, two) in enumerate(many.sides()):
+        np.testing.assert_array_equal(np.sort(joined[many.child[i]]), one)
+        np.testing.assert_array_equal(np.sort(joined[many.parent[i]]), two)
+        both = np.concatenate([one, two])
+        for mode in both:
+            joined[mode] = both
+
+
 def test_merge_knows_a_merge_by_hand():
     # 1 joins 0 at 5, then 3 joins 2 at 4, then 2 joins 0 at 1.
     tree = MergeTree(

@@ -1,4 +1,4 @@
-"""Along the gradient in the coordinates in which held-out rows confirm clusters."""
+"""What held-out rows confirm: merges of a graph, and coordinates to climb in."""
 
 from __future__ import annotations
 
@@ -11,19 +11,34 @@ from modeseek.field.climbing import Ascent
 from modeseek.field.landscape import FieldLandscape
 from modeseek.gradient.base import frame_of
 from modeseek.gradient.least_squares import LogDensityGradient
+from modeseek.graph.landscape import GraphLandscape
 from modeseek.rows.arrays import Floats
 from modeseek.rows.coordinates import Frame
 from modeseek.rows.ranking import draw_centers, generator
-from modeseek.rows.rounding import spread_ties
+from modeseek.rows.rounding import Rounding, spread_ties
 from modeseek.rows.source import ArrayRows
-from modeseek.rows.splits import MOST_PARTS, find_discriminants, find_splits
+from modeseek.rows.splits import (
+    MOST_PARTS,
+    certify_sides,
+    find_discriminants,
+    find_splits,
+)
 from modeseek.rows.subsample import Overview, make_overview
+from modeseek.tree.default_cut import CERTAIN, chance_prominence
 
 #: Rows among which splits are sought.
 SPLIT_ROWS = 4096
 
 #: Distinct values of a feature, at least: with fewer it has gaps, not valleys.
 FEWEST_VALUES = 10
+
+#: Merges of a graph are put to held-out rows from this dimension on: in fewer, one
+#: direction does not tell winding clusters apart ...
+LEAST_DIMENSION = 5.0
+
+#: ... if their prominence is this share of that of chance, and are kept from being made
+#: where counts differ by so many standard deviations.
+LEAST_CHANCE, LEAST_CERTAINTY = 0.4, 2.0
 
 #: Centres of the field: more than by default, as it has few features and its heights
 #: are to be those of the density.
@@ -63,8 +78,7 @@ def certify_frame(frame: Frame, overview: Overview) -> CertifiedFrame | None:
     drawn = sample.ranking.first
     if len(drawn) > SPLIT_ROWS:
         drawn = draw_centers(sample.ranking, SPLIT_ROWS, rng)
-    Z = frame.enter(spread_ties(sample.X[drawn], overview.rounding, rng))
-    Z[:, overview.rounding.n_values < FEWEST_VALUES] = 0.0
+    Z = _standardise(frame, sample.X[drawn], overview.rounding, rng)
     if not Z.any():
         return None
     splits = find_splits(Z, rng)
@@ -75,6 +89,40 @@ def certify_frame(frame: Frame, overview: Overview) -> CertifiedFrame | None:
     loadings = np.linalg.lstsq(Z @ components.T, Z, rcond=None)[0]
     found = frame._replace(components=components, loadings=np.asarray(loadings))
     return CertifiedFrame(found, splits.certainty)
+
+
+def _standardise(
+    frame: Frame, rows: Floats, rounding: Rounding, rng: np.random.Generator
+) -> Floats:
+    """Rows in a frame of unit variances; features that cannot show a valley are 0."""
+    Z = frame.enter(spread_ties(rows, rounding, rng))
+    Z[:, rounding.n_values < FEWEST_VALUES] = 0.0
+    return Z
+
+
+def certify_merges(
+    landscape: GraphLandscape, frame: Frame, rounding: Rounding
+) -> GraphLandscape:
+    """Mark the merges of a graph of many dimensions that held-out rows refuse.
+
+    There heights are noisy, and the bound of chance is above many a valley that is
+    plain along the direction which tells its sides apart. The given frame has zero
+    means and unit variances.
+    """
+    graph, tree = landscape.graph, landscape.tree
+    chance = chance_prominence(len(graph.nodes), graph.dimension)
+    if graph.dimension < LEAST_DIMENSION or not len(tree.child):
+        return landscape
+    rng = np.random.default_rng(0)
+    Z = _standardise(frame, landscape.rows, rounding, rng)
+    certified = np.zeros(len(tree.child), dtype=bool)
+    for i, (one, two) in enumerate(tree.sides()):
+        if LEAST_CHANCE * chance <= tree.prominence[i] <= CERTAIN * chance:
+            upper = np.isin(graph.mode, one)
+            both = upper | np.isin(graph.mode, two)
+            certainty = certify_sides(Z[both], upper[both], rng)
+            certified[i] = certainty >= LEAST_CERTAINTY
+    return landscape._replace(certified=certified)
 
 
 def climb_certified(

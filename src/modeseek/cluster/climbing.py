@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +25,9 @@ from modeseek.rows.ranking import Sample, draw_centers
 from modeseek.rows.rounding import Rounding, grain_of
 from modeseek.rows.subsample import Overview
 from modeseek.tree.merge_tree import MergeTree
+
+#: Nodes that are enough to see in which coordinates there is more evidence of clusters.
+TRIAL_NODES = 2048
 
 #: Rows among which saddles between modes are sought.
 TREE_ROWS = 3000
@@ -49,39 +53,50 @@ def climb_graph(
 ) -> Climbed:
     """Build the graph of rows and let its nodes climb.
 
-    The graph is built on the features as they are, in a frame that scales them, and on
-    their shrunken principal components; the one with more evidence of clusters is
-    taken. Nodes are the distinct rows of the sample, or a draw of them where they are
-    many.
+    Nodes are the distinct rows of the sample, or a draw of them where they are many.
+    They are near each other by the features as they are, in a frame that scales them,
+    or by their shrunken principal components, whichever shows more evidence of
+    clusters, among some of the nodes where they are many.
     """
     ranking = sample.ranking
-    drawn = ranking.first
+    drawn = few = ranking.first
     if len(drawn) > MOST_NODES:
-        drawn = draw_centers(ranking, MOST_NODES, rng)
-    count = np.bincount(ranking.rank, weights=sample.weight).astype(np.float64)
-    copies = count[ranking.rank[drawn]]
-    rows = sample.X[drawn].astype(np.float64)
-    frames = [frame]
-    if np.ndim(frame.unit) and rows.shape[1] > 1:
-        frames.append(shrink_components(frame, rows))
-    tried = [graph_landscape(one, rows, copies, rounding, n_jobs) for one in frames]
+        drawn = few = draw_centers(ranking, MOST_NODES, rng)
+    frames = graph_frames(frame, sample, drawn)
+    if len(frames) > 1 and len(drawn) > TRIAL_NODES:
+        few = draw_centers(ranking, TRIAL_NODES, rng)
+    build = partial(graph_landscape, sample=sample, rounding=rounding, n_jobs=n_jobs)
+    tried = [build(one, drawn=few) for one in frames]
     best = max(tried, key=lambda landscape: landscape.evidence())
+    if few is not drawn:
+        best = build(best.frame, drawn=drawn)
     steps = 1 + steps_up(best.graph)
     return Climbed(best, None, steps, 0, 0, steps)
 
 
+def graph_frames(frame: Frame, sample: Sample, drawn: Integers) -> list[Frame]:
+    """Frames in which rows may be near each other: that given, and of components."""
+    if not np.ndim(frame.unit):
+        return [frame]
+    shrunk = shrink_components(frame, sample.X[drawn].astype(np.float64))
+    return [frame] if shrunk is frame else [frame, shrunk]
+
+
 def graph_landscape(
     frame: Frame,
-    rows: Floats,
-    copies: Floats,
+    sample: Sample,
+    drawn: Integers,
     rounding: Rounding,
     n_jobs: int | None,
 ) -> GraphLandscape:
-    """Graph of distinct rows in a frame, with its tree.
+    """Graph of some distinct rows of a sample, in a frame, with its tree.
 
     Copies of rows count, unless features were rounded: then rows may be equal by that
     alone, and copies do not make them denser.
     """
+    count = np.bincount(sample.ranking.rank, weights=sample.weight)
+    copies = count[sample.ranking.rank[drawn]].astype(np.float64)
+    rows = sample.X[drawn].astype(np.float64)
     grain = grain_of(frame.steps(rounding.step))
     counts = np.ones(len(rows)) if grain > 0 else copies
     graph, tree = build_graph(frame.enter(rows), counts, grain, n_jobs)

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from modeseek.cluster.certified import certify_frame, climb_certified
+from modeseek.cluster.certified import certify_frame, certify_merges, climb_certified
 from modeseek.cluster.climbing import Climbed, climb_field, climb_graph
 from modeseek.cluster.landscape import Landscape
 from modeseek.cluster.progress import enter_stage
@@ -46,6 +46,10 @@ SCOUTS = 2048
 #: ascent="auto" follows the gradient where a Gaussian explains this share of it. Where
 #: it explains less, but enough to be the model's base, it follows it on trial.
 MOSTLY_GAUSSIAN = 0.65
+
+#: With nothing given, directions that held-out rows confirm are sought where a Gaussian
+#: explains this share of the gradient, or where the graph of rows sees one cluster.
+HALF_GAUSSIAN = 0.5
 
 #: The trial fails where more than one of the modes, and more than this share of them,
 #: is merged into another.
@@ -190,12 +194,13 @@ def _fit_default(
         fit_coarsely(estimator, few)
     settings.say(f"climbing from {overview.summary.n_rows} rows")
     climbed = _climb_graph(settings, estimator, overview)
-    graph = climbed.landscape
-    assert isinstance(graph, GraphLandscape)
+    assert isinstance(climbed.landscape, GraphLandscape)
+    graph = certify_merges(climbed.landscape, frame_of(estimator), overview.rounding)
+    climbed = climbed._replace(landscape=graph)
     on_graph = _fitted(estimator, overview, "rows", climbed, graph.describe())
     on_graph = on_graph._replace(left_out=left_out)
     n_clusters = 1 + int((~graph.default_merges()).sum())
-    mostly_gaussian = estimator.gaussian_share_ >= GAUSSIAN_SHARE
+    mostly_gaussian = estimator.gaussian_share_ >= HALF_GAUSSIAN
     if settings.ascent == "rows" or not (mostly_gaussian or n_clusters == 1):
         return on_graph
     certified = certify_frame(_frame(estimator, overview), overview)

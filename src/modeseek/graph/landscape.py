@@ -36,6 +36,7 @@ class GraphLandscape(NamedTuple):
     graph: RowGraph
     mode_weights: Floats  # (k,) of the nodes below each mode, with their copies
     tree: MergeTree  # its saddles in the data's coordinates
+    certified: Bools | None = None  # (k - 1,) merges that held-out rows refuse
 
     @property
     def modes(self) -> Floats:
@@ -62,7 +63,8 @@ class GraphLandscape(NamedTuple):
 
     def default_merges(self) -> Bools:
         """Merges of the tree that are made by default."""
-        return merges_on_rows(self.tree, len(self.graph.nodes), self.graph.dimension)
+        made = merges_on_rows(self.tree, len(self.graph.nodes), self.graph.dimension)
+        return made if self.certified is None else made & ~self.certified
 
     def describe(self) -> str:
         """Say in words why rows climb this graph."""

@@ -7,6 +7,7 @@ above the saddle: a log-density ratio.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -196,6 +197,19 @@ class MergeTree(NamedTuple):
         top[ends] = order[first]
         return top[group]
 
+    def sides(self) -> Iterator[tuple[Integers, Integers]]:
+        """Modes on the two sides of every merge, if all merges before it are made.
+
+        Yields
+        ------
+        child_side, parent_side : ndarray of int
+        """
+        group = np.arange(len(self.heights))
+        for child, parent in zip(self.child, self.parent, strict=True):
+            one = np.flatnonzero(group == group[child])
+            yield one, np.flatnonzero(group == group[parent])
+            group[one] = group[parent]
+
     def barriers(self) -> Floats:
         """Height of each mode above the saddle to each other one; 0 to itself.
 
@@ -203,17 +217,10 @@ class MergeTree(NamedTuple):
         -------
         ndarray of shape (n_modes, n_modes)
         """
-        n_modes = len(self.heights)
         highest_saddle = np.diag(self.heights)
-        group = np.arange(n_modes)
-        for child, parent, height in zip(
-            self.child, self.parent, self.passes, strict=True
-        ):
-            one = np.flatnonzero(group == group[child])
-            two = np.flatnonzero(group == group[parent])
+        for (one, two), height in zip(self.sides(), self.passes, strict=True):
             highest_saddle[np.ix_(one, two)] = height
             highest_saddle[np.ix_(two, one)] = height
-            group[one] = group[parent]
         return np.maximum(self.heights[:, None] - highest_saddle, 0.0)
 
 
