@@ -76,7 +76,7 @@ def cluster(data: DataSet) -> Outcome:
     model = ModeClustering().fit(data.X)
     ari = max(rand_index(y, model.labels_) for y in data.labelings)
     tried = {"both", "many rows", "graph" if model.ascent_ == "rows" else "field"}
-    tried |= {"field"} if model.estimator_.gaussian_share_ >= 0.5 else set()
+    tried |= {"field"} if model.estimator_.gaussian_share_ >= 0.3 else set()
     return Outcome(ari, model.labels_, tried)
 
 

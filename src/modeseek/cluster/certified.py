@@ -12,7 +12,7 @@ from modeseek.field.landscape import FieldLandscape
 from modeseek.gradient.base import frame_of
 from modeseek.gradient.least_squares import LogDensityGradient
 from modeseek.graph.landscape import GraphLandscape
-from modeseek.rows.arrays import Floats
+from modeseek.rows.arrays import Floats, Reals
 from modeseek.rows.coordinates import Frame
 from modeseek.rows.ranking import draw_centers, generator
 from modeseek.rows.rounding import Rounding, spread_ties
@@ -92,7 +92,7 @@ def certify_frame(frame: Frame, overview: Overview) -> CertifiedFrame | None:
 
 
 def _standardise(
-    frame: Frame, rows: Floats, rounding: Rounding, rng: np.random.Generator
+    frame: Frame, rows: Reals, rounding: Rounding, rng: np.random.Generator
 ) -> Floats:
     """Rows in a frame of unit variances; features that cannot show a valley are 0."""
     Z = frame.enter(spread_ties(rows, rounding, rng))

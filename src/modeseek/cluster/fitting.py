@@ -35,6 +35,7 @@ from modeseek.rows.validation import (
     check_real,
     is_word,
 )
+from modeseek.tree.default_cut import LEAST_PROMINENCE
 
 ASCENTS = ("auto", "rows", "fixed_point", "gradient", "quasi_newton", "blurring")
 
@@ -47,8 +48,8 @@ SCOUTS = 2048
 #: it explains less, but enough to be the model's base, it follows it on trial.
 MOSTLY_GAUSSIAN = 0.65
 
-#: With nothing given, directions that held-out rows confirm are sought where a Gaussian
-#: explains this share of the gradient, or where the graph of rows sees one cluster.
+#: Where a Gaussian explains this share of the gradient, only those clusters of the
+#: graph count that stand by themselves: neighbours are too far apart for the others.
 HALF_GAUSSIAN = 0.5
 
 #: The trial fails where more than one of the modes, and more than this share of them,
@@ -182,7 +183,9 @@ def _fit_default(
     The graph of rows sees clusters of any shape. Where much of the gradient is that of
     a Gaussian, or the graph sees one cluster, they may stand too near each other among
     too many features for it; then clusters count that held-out rows confirm, if they
-    are no fewer than those that the graph is certain of.
+    are no fewer than those of the graph, or, where most of the gradient is that of a
+    Gaussian, than those that the graph is certain of. Nor may the valleys between them
+    be shallow, if the graph sees clusters too.
     """
     estimator = make_estimator(settings)
     assert isinstance(estimator, LogDensityGradient)
@@ -195,21 +198,27 @@ def _fit_default(
     settings.say(f"climbing from {overview.summary.n_rows} rows")
     climbed = _climb_graph(settings, estimator, overview)
     assert isinstance(climbed.landscape, GraphLandscape)
-    graph = certify_merges(climbed.landscape, frame_of(estimator), overview.rounding)
+    graph = certify_merges(
+        climbed.landscape, _frame(estimator, overview), overview.rounding
+    )
     climbed = climbed._replace(landscape=graph)
     on_graph = _fitted(estimator, overview, "rows", climbed, graph.describe())
     on_graph = on_graph._replace(left_out=left_out)
     n_clusters = 1 + int((~graph.default_merges()).sum())
-    mostly_gaussian = estimator.gaussian_share_ >= HALF_GAUSSIAN
-    if settings.ascent == "rows" or not (mostly_gaussian or n_clusters == 1):
+    share = estimator.gaussian_share_
+    if settings.ascent == "rows" or (share < GAUSSIAN_SHARE and n_clusters > 1):
         return on_graph
     certified = certify_frame(_frame(estimator, overview), overview)
-    if certified is None or certified.n_parts < graph.count_certain():
+    least = n_clusters if share < HALF_GAUSSIAN else graph.count_certain()
+    if certified is None or certified.n_parts < least:
         return on_graph
     ascent = Ascent("fixed_point", None, settings.tol, settings.max_iter)
     inside, climbed = climb_certified(
         certified, overview, ascent, settings.random_state, settings.n_jobs
     )
+    tree, made = climbed.landscape.tree, climbed.landscape.default_merges()
+    if n_clusters > 1 and tree.prominence[~made].min(initial=np.inf) < LEAST_PROMINENCE:
+        return on_graph
     frame, reason = certified.frame, certified.describe()
     return Fitted(inside, overview, "fixed_point", climbed, frame, reason, left_out)
 
