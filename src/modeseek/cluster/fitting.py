@@ -178,15 +178,7 @@ def fit_landscape(
 def _fit_default(
     settings: Settings, source: Source, names: Sequence[str] | None
 ) -> Fitted:
-    """Fit with nothing given: from row to row, or along a gradient that is certain.
-
-    The graph of rows sees clusters of any shape. Where much of the gradient is that of
-    a Gaussian, or the graph sees one cluster, they may stand too near each other among
-    too many features for it; then clusters count that held-out rows confirm, if they
-    are no fewer than those of the graph, or, where most of the gradient is that of a
-    Gaussian, than those that the graph is certain of. Nor may the valleys between them
-    be shallow, if the graph sees clusters too.
-    """
+    """Fit with nothing given: from row to row, or along a gradient that is certain."""
     estimator = make_estimator(settings)
     assert isinstance(estimator, LogDensityGradient)
     with source.session():
@@ -198,29 +190,58 @@ def _fit_default(
     settings.say(f"climbing from {overview.summary.n_rows} rows")
     climbed = _climb_graph(settings, estimator, overview)
     assert isinstance(climbed.landscape, GraphLandscape)
-    graph = certify_merges(
-        climbed.landscape, _frame(estimator, overview), overview.rounding
-    )
+    frame = _frame(estimator, overview)
+    graph = certify_merges(climbed.landscape, frame, overview.rounding)
     climbed = climbed._replace(landscape=graph)
-    on_graph = _fitted(estimator, overview, "rows", climbed, graph.describe())
-    on_graph = on_graph._replace(left_out=left_out)
+    found = None
+    if settings.ascent == "auto":
+        share = estimator.gaussian_share_
+        found = _fit_certified(settings, frame, overview, graph, share)
+    if found is None:
+        found = _fitted(estimator, overview, "rows", climbed, graph.describe())
+    return found._replace(left_out=left_out)
+
+
+def _fit_certified(
+    settings: Settings,
+    frame: Frame,
+    overview: Overview,
+    graph: GraphLandscape,
+    gaussian_share: float,
+) -> Fitted | None:
+    """Fit the gradient in coordinates that held-out rows confirm, if that is better.
+
+    The graph of rows sees clusters of any shape. Where much of the gradient is that of
+    a Gaussian, or the graph sees one cluster, they may stand too near each other among
+    too many features for it; then clusters count that held-out rows confirm, if they
+    are no fewer than those of the graph, or, where most of the gradient is that of a
+    Gaussian, than those that the graph is certain of. Nor may the valleys between them
+    be shallow, if the graph sees clusters too.
+    """
     n_clusters = 1 + int((~graph.default_merges()).sum())
-    share = estimator.gaussian_share_
-    if settings.ascent == "rows" or (share < GAUSSIAN_SHARE and n_clusters > 1):
-        return on_graph
-    certified = certify_frame(_frame(estimator, overview), overview)
-    least = n_clusters if share < HALF_GAUSSIAN else graph.count_certain()
+    if gaussian_share < GAUSSIAN_SHARE and n_clusters > 1:
+        return None
+    certified = certify_frame(frame, overview)
+    least = n_clusters if gaussian_share < HALF_GAUSSIAN else graph.count_certain()
     if certified is None or certified.n_parts < least:
-        return on_graph
+        return None
     ascent = Ascent("fixed_point", None, settings.tol, settings.max_iter)
-    inside, climbed = climb_certified(
+    estimator, climbed = climb_certified(
         certified, overview, ascent, settings.random_state, settings.n_jobs
     )
     tree, made = climbed.landscape.tree, climbed.landscape.default_merges()
-    if n_clusters > 1 and tree.prominence[~made].min(initial=np.inf) < LEAST_PROMINENCE:
-        return on_graph
-    frame, reason = certified.frame, certified.describe()
-    return Fitted(inside, overview, "fixed_point", climbed, frame, reason, left_out)
+    shallowest = tree.prominence[~made].min(initial=np.inf)
+    if n_clusters > 1 and shallowest < LEAST_PROMINENCE:
+        return None
+    return Fitted(
+        estimator,
+        overview,
+        "fixed_point",
+        climbed,
+        certified.frame,
+        certified.describe(),
+        left_out={},
+    )
 
 
 def _overlook(
