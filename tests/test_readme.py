@@ -19,7 +19,7 @@ COMMANDS = re.findall(r"^    (modeseek .*)$", README.read_text("utf-8"), flags=r
 @pytest.mark.parametrize("block", BLOCKS)
 def test_every_python_block_runs(block, capsys):
     exec(compile(block, "README.md", "exec"), {})
-    assert capsys.readouterr().out.startswith("8 [")
+    assert capsys.readouterr().out.startswith("12 [")
 
 
 def test_there_is_a_block_to_run():

@@ -48,10 +48,6 @@ SCOUTS = 2048
 #: it explains less, but enough to be the model's base, it follows it on trial.
 MOSTLY_GAUSSIAN = 0.65
 
-#: Where a Gaussian explains this share of the gradient, only those clusters of the
-#: graph count that stand by themselves: neighbours are too far apart for the others.
-HALF_GAUSSIAN = 0.5
-
 #: The trial fails where more than one of the modes, and more than this share of them,
 #: is merged into another.
 MOST_CHANCE = 0.25
@@ -214,16 +210,14 @@ def _fit_certified(
     The graph of rows sees clusters of any shape. Where much of the gradient is that of
     a Gaussian, or the graph sees one cluster, they may stand too near each other among
     too many features for it; then clusters count that held-out rows confirm, if they
-    are no fewer than those of the graph, or, where most of the gradient is that of a
-    Gaussian, than those that the graph is certain of. Nor may the valleys between them
-    be shallow, if the graph sees clusters too.
+    are no fewer than those that the graph is certain of. Nor may the valleys between
+    them be shallow, if the graph sees clusters too.
     """
     n_clusters = 1 + int((~graph.default_merges()).sum())
     if gaussian_share < GAUSSIAN_SHARE and n_clusters > 1:
         return None
     certified = certify_frame(frame, overview)
-    least = n_clusters if gaussian_share < HALF_GAUSSIAN else graph.count_certain()
-    if certified is None or certified.n_parts < least:
+    if certified is None or certified.n_parts < graph.count_certain():
         return None
     ascent = Ascent("fixed_point", None, settings.tol, settings.max_iter)
     estimator, climbed = climb_certified(

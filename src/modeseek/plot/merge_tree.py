@@ -178,6 +178,10 @@ class MergeTreeDisplay(Display):
         self._name_feet(labels)
         level = self._fitted_level() if prominence is None else prominence
         self._line.set_ydata([level, level])
+        # Faint where the fit did not make exactly the merges below a level.
+        at_a_level = np.array_equal(made, tree.prominence < level)
+        self._line.set(color=INK if at_a_level else GREY)
+        self._line.set(linestyle="--" if at_a_level else ":")
         n = int(labels.max()) + 1
         where = "as fitted" if prominence is None else f"at prominence {level:.3g}"
         self.ax_.set_title(f"{n} cluster{'s' * (n > 1)} {where}", fontsize="medium")
