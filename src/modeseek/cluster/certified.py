@@ -79,16 +79,19 @@ def certify_frame(frame: Frame, overview: Overview) -> CertifiedFrame | None:
     if len(drawn) > SPLIT_ROWS:
         drawn = draw_centers(sample.ranking, SPLIT_ROWS, rng)
     Z = _standardise(frame, sample.X[drawn], overview.rounding, rng)
-    if not Z.any():
+    used = Z.any(axis=0)  # what the others are must not change what is drawn
+    if not used.any():
         return None
-    splits = find_splits(Z, rng)
+    splits = find_splits(Z[:, used], rng)
     if not 1 < splits.n_parts <= MOST_PARTS:
         return None
-    components = find_discriminants(Z, splits.part)
+    found = find_discriminants(Z[:, used], splits.part)
+    components = np.zeros((len(found), Z.shape[1]))
+    components[:, used] = found
     # Back in the features, a point is where rows with its coordinates are on average.
     loadings = np.linalg.lstsq(Z @ components.T, Z, rcond=None)[0]
-    found = frame._replace(components=components, loadings=np.asarray(loadings))
-    return CertifiedFrame(found, splits.certainty)
+    inside = frame._replace(components=components, loadings=np.asarray(loadings))
+    return CertifiedFrame(inside, splits.certainty)
 
 
 def _standardise(

@@ -10,7 +10,7 @@ among n rows in D dimensions the largest prominence stays below
 
 .. math::
 
-    \tau = \Bigl(0.26 + \frac{2.15}{D} + 0.055 D\Bigr)
+    \tau = \Bigl(0.28 + \frac{2.15}{D} + 0.055 D\Bigr)
     \Bigl(\frac{n}{n + 300}\Bigr)^{0.7}
 
 in about 19 of 20 draws. If no prominence reaches :math:`\tau` there is one cluster.
@@ -80,7 +80,7 @@ def evidence_on_rows(tree: MergeTree, n_rows: int, dimension: float) -> float:
 def chance_prominence(n_rows: int, dimension: float) -> float:
     """Prominence that modes of chance stay below in 19 of 20 uniform draws."""
     size = (n_rows / (n_rows + 300.0)) ** 0.7
-    return float((0.26 + 2.15 / dimension + 0.055 * dimension) * size)
+    return float((0.28 + 2.15 / dimension + 0.055 * dimension) * size)
 
 
 def widest_gap(prominence: Floats) -> float:
