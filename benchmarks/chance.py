@@ -1,7 +1,8 @@
 """How prominent chance makes the modes of the graph of rows, beside the bound in use.
 
 Draws uniform cubes, builds the graph of rows, and prints quantiles of the largest
-prominence with ``modeseek.tree.default_cut.chance_prominence``::
+prominence with ``modeseek.tree.default_cut.chance_prominence``, and how often it is
+larger than so many times that bound with ``chance_of``::
 
     python benchmarks/chance.py --draws 20
 """
@@ -13,7 +14,7 @@ import argparse
 import numpy as np
 
 from modeseek.graph.row_graph import build_graph
-from modeseek.tree.default_cut import chance_prominence
+from modeseek.tree.default_cut import chance_of, chance_prominence
 
 
 def largest_prominence(n: int, d: int, seed: int) -> tuple[float, float]:
@@ -35,18 +36,26 @@ def main() -> None:
         "--features", type=int, nargs="+", default=[1, 2, 3, 4, 5, 8, 12, 20]
     )
     options = parser.parse_args()
+    ratios: list[float] = []
     print("| features | rows | median | 95 % | largest | bound | above the bound |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for d in options.features:
         for n in options.rows:
             drawn = [largest_prominence(n, d, seed) for seed in range(options.draws)]
             p, bound = np.array(drawn).T
+            ratios.extend((p / bound).tolist())
             median, high = np.percentile(p, [50, 95])
             print(
                 f"| {d} | {n:,} | {median:.2f} | {high:.2f} | {p.max():.2f} "
                 f"| {bound.mean():.2f} | {(p >= bound).sum()} of {options.draws} |",
                 flush=True,
             )
+    print("\n| times the bound | share of draws with a larger one | in use |")
+    print("| --- | --- | --- |")
+    for ratio in (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3):
+        share = np.mean(np.array(ratios) >= ratio)
+        used = chance_of(ratio * chance_prominence(1000, 2.0), 1000, 2.0)
+        print(f"| {ratio:.1f} | {share:.3f} | {used:.3f} |")
 
 
 if __name__ == "__main__":

@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 
+from modeseek import ModeClustering
+from modeseek.datasets import three_gaussians
 from modeseek.graph.row_graph import build_graph
 from modeseek.tree import MergeTree
 from modeseek.tree.default_cut import (
     CERTAIN,
     LEAST_PROMINENCE,
+    chance_of,
     chance_prominence,
     merges_on_field,
     merges_on_rows,
@@ -94,3 +97,36 @@ def test_the_bound_is_not_far_above_chance(d):
         bound = chance_prominence(600, graph.dimension)
         largest.append(tree.prominence.max() / bound)
     assert max(largest) > 0.4
+
+
+def test_chance_is_one_in_twenty_at_the_bound_and_falls():
+    bound = chance_prominence(1000, 3.0)
+    prominence = np.linspace(0.0, 3.0, 61) * bound
+    chance = chance_of(prominence, 1000, 3.0)
+    assert chance[0] == 1.0
+    assert chance_of(bound, 1000, 3.0) == pytest.approx(0.05)
+    assert np.all(np.diff(chance) <= 0)
+    assert chance_of(1.3 * bound, 1000, 3.0) == pytest.approx(0.05 * np.exp(-3.0))
+
+
+@pytest.mark.parametrize("d", [2, 6])
+def test_few_cubes_have_a_valley_that_chance_makes_unlikely(d):
+    least = []
+    for seed in range(20):
+        rows = np.random.default_rng(seed).uniform(size=(400, d))
+        _, tree = build_graph(rows, np.ones(400))
+        least.append(tree.p_value.min(initial=1.0))
+    assert np.mean(np.array(least) < 0.05) <= 0.15
+    assert np.mean(np.array(least) < 0.5) >= 0.2
+
+
+def test_the_tree_says_how_likely_chance_is():
+    X, _ = three_gaussians().sample(1000, random_state=0)
+    for model in (ModeClustering(), ModeClustering(ascent="rows")):
+        tree = model.fit(X).merge_tree_
+        kept = model.mode_labels_[tree.child] != model.mode_labels_[tree.parent]
+        assert tree.p_value[kept].max() < 0.05
+        table = tree.to_pandas()
+        np.testing.assert_array_equal(
+            table["p_value"].to_numpy()[tree.child], tree.p_value
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import norm
 
 from modeseek.cluster.climbing import Climbed, climb_field
 from modeseek.field.climbing import Ascent
@@ -24,7 +25,7 @@ from modeseek.rows.splits import (
     find_splits,
 )
 from modeseek.rows.subsample import Overview, make_overview
-from modeseek.tree.default_cut import CERTAIN, chance_prominence
+from modeseek.tree.default_cut import CERTAIN, chance_of, chance_prominence
 
 #: Rows among which splits are sought.
 SPLIT_ROWS = 4096
@@ -119,13 +120,16 @@ def certify_merges(
     rng = np.random.default_rng(0)
     Z = _standardise(frame, landscape.rows, rounding, rng)
     certified = np.zeros(len(tree.child), dtype=bool)
+    p_value = chance_of(tree.prominence, len(graph.nodes), graph.dimension)
     for i, (one, two) in enumerate(tree.sides()):
         if LEAST_CHANCE * chance <= tree.prominence[i] <= CERTAIN * chance:
             upper = np.isin(graph.mode, one)
             both = upper | np.isin(graph.mode, two)
             certainty = certify_sides(Z[both], upper[both], rng)
             certified[i] = certainty >= LEAST_CERTAINTY
-    return landscape._replace(certified=certified)
+            if certified[i]:
+                p_value[i] = min(p_value[i], norm.sf(certainty))
+    return landscape._replace(certified=certified, tree=tree._replace(p_value=p_value))
 
 
 def climb_certified(

@@ -6,6 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import norm
 
 from modeseek.cluster.blurring import blur, rounds_of
 from modeseek.cluster.landscape import Landscape
@@ -20,7 +21,7 @@ from modeseek.graph.landscape import GraphLandscape
 from modeseek.graph.row_graph import MOST_NODES, build_graph, steps_up
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.components import shrink_components
-from modeseek.rows.coordinates import Frame
+from modeseek.rows.coordinates import TINY, Frame
 from modeseek.rows.ranking import Sample, draw_centers
 from modeseek.rows.rounding import Rounding, grain_of
 from modeseek.rows.subsample import Overview
@@ -175,7 +176,9 @@ def _with_errors(
     )
     # The field comes from all rows, whose influence the subsample tells.
     taken = len(Z) if weight is None else weight.sum()
-    return tree._replace(std_error=errors * np.sqrt(taken / overview.summary.n_counted))
+    errors = errors * np.sqrt(taken / overview.summary.n_counted)
+    p_value = norm.sf(tree.prominence / np.maximum(errors, TINY))
+    return tree._replace(std_error=errors, p_value=p_value)
 
 
 def has_learned_widths(estimator: GradientEstimator) -> bool:

@@ -7,11 +7,7 @@ from scipy.stats import norm
 
 from modeseek.cluster.landscape import Landscape
 from modeseek.graph.landscape import GraphLandscape
-from modeseek.tree.default_cut import chance_prominence
-
-#: Largest prominences of uniform draws, as shares of the bound that 19 of 20 stay
-#: below, and how many of 20 draws have one above (``benchmarks/chance.py``).
-OF_BOUND, OF_TWENTY = (0.5, 0.7, 0.85, 1.0), (18.0, 10.0, 4.0, 1.0)
+from modeseek.tree.default_cut import chance_of
 
 NEXT = (
     "More rows show shallower valleys; features that say nothing about clusters hide "
@@ -32,8 +28,7 @@ def explain_one(landscape: Landscape, *, by_default: bool) -> str:
     found = f"{tried}the deepest valley, {depth:.2f} in log-density, is such as chance"
     if isinstance(landscape, GraphLandscape):
         n, dimension = len(landscape.graph.nodes), landscape.graph.dimension
-        ratio = depth / chance_prominence(n, dimension)
-        times = round(float(np.interp(ratio, OF_BOUND, OF_TWENTY)))
+        times = round(20 * float(chance_of(depth, n, dimension)))
         often = f"makes in about {times} of 20 draws of {n:,} rows without clusters"
     else:
         times = 100.0 * norm.sf(depth / max(error, 1e-12))

@@ -53,8 +53,8 @@ class SummaryMixin:
               from the subsample), and ``share`` of all;
             - ``modes``, how many it was merged from;
             - ``into``, the cluster that it would merge into next (-1 for that with the
-              highest mode), with the ``prominence`` of this merge and its
-              ``std_error`` (NaN for the highest);
+              highest mode), with the ``prominence`` of this merge, its ``std_error``
+              and ``p_value`` (NaN for the highest);
             - ``features`` that set it apart: its means that are farthest from those of
               all samples, in standard deviations (sd) of all samples.
 

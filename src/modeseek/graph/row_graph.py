@@ -35,6 +35,7 @@ from modeseek.graph.edges import (
 )
 from modeseek.graph.neighbors import TREE_FEATURES, Search
 from modeseek.rows.arrays import Floats, Integers
+from modeseek.tree.default_cut import chance_of
 from modeseek.tree.merge_tree import MergeTree, Saddles, best_of_pairs, merge_down
 from modeseek.tree.pairs import follow_to_end
 
@@ -92,7 +93,10 @@ def build_graph(
     graph = _flatten(graph, with_bumps.cut(prominence=BUMP))
     tree = _build_tree(graph, edges, edge_height)
     error = np.sqrt(2.0 / (k - k // 2 / 2.0))
-    return graph, tree._replace(std_error=np.full(len(tree.child), error))
+    return graph, tree._replace(
+        std_error=np.full(len(tree.child), error),
+        p_value=chance_of(tree.prominence, m, dimension),
+    )
 
 
 def point_graph(node: Floats) -> tuple[RowGraph, MergeTree]:

@@ -39,6 +39,12 @@ LEAST_SIGNIFICANCE, LEAST_SIGNIFICANCE_LEARNED = 1.0, 2.0
 #: On the graph of rows, a prominence of so many times that of chance stands by itself.
 CERTAIN = 1.15
 
+#: Share of uniform draws whose largest prominence is at least so many times the bound
+#: (``benchmarks/chance.py``); beyond it the share falls by e with every tenth.
+CHANCE_RATIOS = (0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+CHANCE_SHARES = (1.0, 0.86, 0.71, 0.49, 0.27, 0.12, 0.05)
+CHANCE_FALL = 0.1
+
 #: On the graph of rows, prominences that a gap may end with.
 LEAST_GAP_END = 0.5
 
@@ -81,6 +87,13 @@ def chance_prominence(n_rows: int, dimension: float) -> float:
     """Prominence that modes of chance stay below in 19 of 20 uniform draws."""
     size = (n_rows / (n_rows + 300.0)) ** 0.7
     return float((0.28 + 2.15 / dimension + 0.055 * dimension) * size)
+
+
+def chance_of(prominence: float | Floats, n_rows: int, dimension: float) -> Floats:
+    """How likely the largest prominence of a uniform draw is at least as large."""
+    ratio = prominence / chance_prominence(n_rows, dimension)
+    below = np.exp(np.interp(ratio, CHANCE_RATIOS, np.log(CHANCE_SHARES)))
+    return np.asarray(below * np.exp(-np.maximum(ratio - 1.0, 0.0) / CHANCE_FALL))
 
 
 def widest_gap(prominence: Floats) -> float:

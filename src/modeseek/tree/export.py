@@ -19,6 +19,7 @@ OF_MERGES = {
     "saddle_height": "passes",
     "prominence": "prominence",
     "std_error": "std_error",
+    "p_value": "p_value",
 }
 
 
@@ -56,7 +57,8 @@ def table_of_modes(tree: MergeTree) -> dict[str, NDArray[Any]]:
     table["parent"][tree.child] = tree.parent
     for name, field in OF_MERGES.items():
         table[name] = np.full(k, np.nan)
-        table[name][tree.child] = getattr(tree, field)
+        if getattr(tree, field) is not None:
+            table[name][tree.child] = getattr(tree, field)
     return table
 
 

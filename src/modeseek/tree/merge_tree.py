@@ -59,6 +59,11 @@ class MergeTree(NamedTuple):
     sizes : ndarray of shape (n_modes,) or None
         Samples of the fit that reached each mode; where they are on Dask, as
         the subsample tells.
+    p_value : ndarray of shape (n_modes - 1,) or None
+        How likely chance makes a valley as deep. On the graph of rows, anywhere among
+        as many rows without clusters; or, where held-out rows refused the merge, that
+        they are missing in the valley as they are. On the field, where there is no
+        valley, by the standard error. None in models of earlier versions.
 
     Examples
     --------
@@ -87,6 +92,7 @@ class MergeTree(NamedTuple):
     std_error: Floats
     labels: Integers | None = None
     sizes: Integers | None = None
+    p_value: Floats | None = None
 
     def __repr__(self) -> str:
         return title_of(self)
