@@ -23,6 +23,7 @@ from modeseek.errors import warn_user
 from modeseek.gradient.base import GradientEstimator
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.containers import check_in_memory, open_rows
+from modeseek.rows.entry import whole_fit
 from modeseek.rows.validation import check_integer, check_real, check_rows, is_word
 from modeseek.tree.merge_tree import number_groups
 
@@ -202,6 +203,7 @@ class ModeClustering(
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @whole_fit
     def fit(
         self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
     ) -> Self:

@@ -16,6 +16,7 @@ from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.blocks import chunk_slices, map_blocks
 from modeseek.rows.containers import check_in_memory
 from modeseek.rows.coordinates import frame_from_centers, typical_distance
+from modeseek.rows.entry import whole_fit
 from modeseek.rows.ranking import (
     Sample,
     draw_centers,
@@ -116,6 +117,7 @@ class KernelDensityGradient(GradientEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @whole_fit
     def fit(
         self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
     ) -> Self:

@@ -28,6 +28,7 @@ from modeseek.gradient.state import (
 from modeseek.gradient.uncertainty import Influence
 from modeseek.rows.arrays import Floats
 from modeseek.rows.containers import open_rows
+from modeseek.rows.entry import whole_fit
 from modeseek.rows.rounding import Rounding, warn_of_rounding
 from modeseek.rows.subsample import make_overview
 from modeseek.rows.validation import check_jobs, is_word
@@ -271,6 +272,7 @@ class LogDensityGradient(GradientEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @whole_fit
     def fit(
         self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -300,6 +302,7 @@ class LogDensityGradient(GradientEstimator):
         return self
 
     @available_if(_adds_up)
+    @whole_fit
     def partial_fit(
         self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
     ) -> Self:

@@ -33,7 +33,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -132,11 +132,16 @@ class Basis:
     common: bool
     scales: Floats  # (s,) descending factors of the widths
 
-    @cached_property
+    @property
     def between(self) -> Floats:
-        """Distances (b, b) between centres weighted by 1 / l^4."""
-        weights = inverse_square(self.widths)
-        return squared_distances(self.centers, self.centers, weights)
+        """Distances (b, b) between centres weighted by 1 / l^4; computed once."""
+        # Not a cached_property: Python 3.11 locks it for all threads, and a process
+        # that is forked meanwhile waits for ever.
+        kept: dict[str, Floats] = vars(self)
+        if "_between" not in kept:
+            weights = inverse_square(self.widths)
+            kept["_between"] = squared_distances(self.centers, self.centers, weights)
+        return kept["_between"]
 
     def zeros(self, n_folds: int) -> Moments:
         """Sums of no rows, with leading axes (s, n_folds + 1)."""

@@ -23,10 +23,12 @@ from modeseek.image.pixels import (
     spread_ties,
 )
 from modeseek.rows.arrays import Floats
+from modeseek.rows.blocks import one_blas_thread
 from modeseek.rows.coordinates import Frame
 from modeseek.tree.merge_tree import MergeTree
 
 
+@one_blas_thread()
 def fit_model(
     checked: CheckedImage,
     side: int,

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import islice
 from typing import Any, TypeVar
@@ -124,19 +126,36 @@ def map_rows(
 
 
 @functools.cache
-def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()
+def _libraries(api: str) -> list[Any]:
+    """Controllers of the libraries of an API, ``"blas"`` or ``"openmp"``."""
+    return list(ThreadpoolController().select(user_api=api).lib_controllers)
 
 
-def one_openmp_thread() -> AbstractContextManager[Any]:
+@contextmanager
+def one_openmp_thread() -> Iterator[None]:
     """Hold OpenMP to one thread, where it is called from this thread."""
-    limit: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="openmp")
-    return limit
+    before = [(library, library.num_threads) for library in _libraries("openmp")]
+    try:
+        for library, _ in before:
+            library.set_num_threads(1)
+        yield
+    finally:
+        try:
+            _restore(before)
+        except BaseException:  # Ctrl-C on the way out: once more, from the start
+            _restore(before)
+            raise
 
 
-_guard = threading.Lock()
-_depth = 0
-_limiter = None
+def _restore(numbers: list[tuple[Any, int]]) -> None:
+    for library, number in numbers:
+        library.set_num_threads(number)
+
+
+# Garbage may be collected, and suspended blocks closed, while the guard is held.
+_guard = threading.RLock()
+_holders: set[int] = set()  # threads that hold BLAS to one
+_unheld: list[tuple[Any, int]] | None = None  # libraries and what they had before
 
 
 @contextmanager
@@ -146,16 +165,72 @@ def one_blas_thread() -> Iterator[None]:
     The limit is global to the process, so the first to enter sets it and the
     last to leave restores it.
     """
-    global _depth, _limiter
-    with _guard:
-        if _depth == 0:
-            _limiter = _libraries().limit(limits=1, user_api="blas")
-        _depth += 1
+    me = threading.get_ident()
+    if me in _holders:
+        yield
+        return
     try:
+        _holders.add(me)
+        _settle()
         yield
     finally:
-        with _guard:
-            _depth -= 1
-            if _depth == 0 and _limiter is not None:
-                _limiter.restore_original_limits()
-                _limiter = None
+        try:
+            _settle(gone=me)
+        except BaseException:  # Ctrl-C on the way out: once more, from the start
+            _settle(gone=me)
+            raise
+
+
+def _settle(gone: int | None = None) -> None:
+    """Hold BLAS if anybody wants it held; may be broken off, and done again."""
+    global _unheld
+    with _guard:
+        _holders.discard(gone)
+        if _holders and _unheld is None:
+            _unheld = [(library, library.num_threads) for library in _libraries("blas")]
+            _restore([(library, 1) for library, _ in _unheld])
+        elif not _holders and _unheld is not None:
+            _restore(_unheld)
+            _unheld = None
+
+
+#: Seconds that a fork waits for other threads to leave BLAS.
+QUIET = 0.05
+
+_interval = 0.0  # after which Python switches threads, as it was before a fork
+
+
+def _before_fork() -> None:
+    """Let other threads leave BLAS, whose lock of its buffers no child could open.
+
+    While this thread keeps Python's interpreter, theirs end the calls that they are
+    in and wait.
+    """
+    global _interval
+    _guard.acquire()
+    _interval = sys.getswitchinterval()
+    if _holders - {threading.get_ident()}:
+        sys.setswitchinterval(100.0 * QUIET)
+        end = time.monotonic() + QUIET
+        while time.monotonic() < end:
+            pass
+
+
+def _after_fork() -> None:
+    sys.setswitchinterval(_interval)
+    _guard.release()
+
+
+def _after_fork_in_child() -> None:
+    """Forget the threads of the parent, which hold nothing in a forked process."""
+    _after_fork()
+    _holders.intersection_update({threading.get_ident()})
+    _settle()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=_after_fork,
+        after_in_child=_after_fork_in_child,
+    )

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from modeseek.rows.arrays import Floats
-from modeseek.rows.blocks import row_slices
+from modeseek.rows.blocks import one_blas_thread, row_slices
 from modeseek.rows.coordinates import Frame
 from modeseek.rows.source import (
     APPLIED_ROWS,
@@ -181,6 +181,7 @@ def _open_lazy(
     return DaskRows(rows, weight, check_block)
 
 
+@one_blas_thread()
 def apply_rowwise(
     estimator: BaseEstimator,
     X: Any,
