@@ -229,8 +229,8 @@ def _descend(folded: FoldedRows, typical: float, widths: Floats, lam: float) -> 
         return loss, np.append(by_widths, by_lam)
 
     low = np.append(np.maximum(folded.narrowest, NARROWEST_LEARNED), LEAST_LAM)
-    widest = np.maximum(folded.narrowest, WIDEST_LEARNED * typical)
-    high = np.append(widest, MOST_LAM)
+    # Where few rows lie far from all others, the typical distance is below any width.
+    high = np.maximum(low, np.append(np.full(d, WIDEST_LEARNED * typical), MOST_LAM))
     start = np.log(np.clip(np.append(widths, lam), low, high))
     found = minimize(
         objective,
