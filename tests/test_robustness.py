@@ -3,6 +3,7 @@
 Outliers, heavy tails, ties, wildly mixed scales, 1 to 60 features, 5 to 300 rows.
 """
 
+import re
 import warnings
 
 import numpy as np
@@ -31,6 +32,7 @@ DOCUMENTED = (
     (UserWarning, "The chosen (bandwidth|alpha) is the first or last"),
     (RoundingWarning, r"\d+ features? ha(s|ve) few distinct values"),
     (FeatureWarning, "clustered by|far from all other values"),
+    (UserWarning, "All rows of X are equal: that is one cluster"),
     (UserWarning, r"n_centers=\d+ is more than the distinct rows allow"),
 )
 
@@ -184,3 +186,132 @@ def test_the_data_sets_are_as_varied_as_they_should_be():
     assert shapes[:, 0].max() >= 250
     assert shapes[:, 1].min() == 1
     assert shapes[:, 1].max() >= 50
+
+
+# --- what is worse ------------------------------------------------------------------
+
+
+def powers(rng, n, d):
+    return rng.standard_normal((n, 1)) ** np.arange(1, d + 1)
+
+
+def exponentials(rng, n, d):
+    return np.exp(rng.standard_normal((n, 1)) * rng.uniform(0.0, 40.0, d))
+
+
+def wild_scales(rng, n, d):
+    return blobs(rng, n, d) * 10.0 ** rng.uniform(-300.0, 300.0, d)
+
+
+def heavier_tails(rng, n, d):
+    return rng.standard_cauchy((n, d)) ** 3
+
+
+def one_far(rng, n, d):
+    X = blobs(rng, n, d)
+    X[0] = 10.0 ** rng.uniform(8.0, 150.0)
+    return X
+
+
+def tiny_spread(rng, n, d):
+    return 1.0 + blobs(rng, n, d) * 10.0 ** rng.uniform(-15.0, -8.0)
+
+
+def nearly_copies(rng, n, d):
+    X = blobs(rng, n, d)
+    X[:, -1] = X[:, 0] * (1.0 + 1e-13 * rng.standard_normal(n))
+    return X
+
+
+def log_normal(rng, n, d):
+    return np.exp(rng.standard_normal((n, d)) * rng.uniform(1.0, 6.0))
+
+
+WORSE = (
+    *(powers, exponentials, wild_scales, heavier_tails, one_far, tiny_spread),
+    *(nearly_copies, log_normal, mixed_scales, heavy_tails, outliers, duplicates),
+)
+
+#: Estimators of all kinds; other losses have few centres, for time's sake.
+WORSE_ESTIMATORS = (
+    None,
+    LogDensityGradient(),
+    LogDensityGradient(bandwidth="learned"),
+    LogDensityGradient(bandwidth="auto"),
+    LogDensityGradient(10, coefficients="separate"),
+    LogDensityGradient(10, coefficients="separate", basis="common"),
+    LogDensityGradient(8, coefficients="separate", loss="pseudo_huber"),
+    KernelDensityGradient(),
+)
+
+#: What modeseek may refuse, and in which words.
+REFUSED = (
+    r"lies .* away from the others",
+    r"values up to .*, whose differences overflow",
+    r"derivatives of their density overflow",
+    r"Blurring fits anew with fixed widths",
+)
+
+#: Fits of a batch; batches in make test, and in make soak, which is 10,000 fits.
+BATCH, FEW, MANY = 20, 2, 500
+
+
+def draw_worse(seed):
+    rng = np.random.default_rng(seed)
+    kind = WORSE[seed % len(WORSE)]
+    n = int(np.exp(rng.uniform(np.log(5), np.log(81))))
+    d = int(np.exp(rng.uniform(0.0, np.log(13))))
+    X = kind(rng, n, d)
+    X[0, 0] += 1.0  # at least two rows differ
+    estimator = WORSE_ESTIMATORS[int(rng.integers(len(WORSE_ESTIMATORS)))]
+    ascents = (*ASCENTS, "blurring")
+    if getattr(estimator, "basis", "") == "common":
+        ascents = ("auto", "rows", "gradient", "quasi_newton")
+    ascent = ascents[int(rng.integers(len(ascents)))]
+    model = ModeClustering(estimator, ascent=ascent, max_iter=100)
+    return X, model, f"data set {seed}: {kind.__name__}, n={n}, d={d}, {model}"
+
+
+def fit_unless_refused(model, X, what):
+    """Whether the model could be fitted; a refusal must be one of those in words."""
+    try:
+        fit(model, X)
+    except (ValueError, ArithmeticError, Warning) as error:
+        if any(re.search(words, str(error)) for words in REFUSED):
+            return False
+        error.add_note(what)
+        raise
+    return True
+
+
+def soaking(batch):
+    return pytest.param(batch, marks=pytest.mark.soak)
+
+
+@pytest.mark.parametrize("batch", [*range(FEW), *map(soaking, range(FEW, MANY))])
+def test_worse_data_sets_get_labels_or_a_clear_error(batch):
+    for seed in range(BATCH * batch, BATCH * (batch + 1)):
+        X, model, what = draw_worse(seed)
+        if not fit_unless_refused(model, X, what):
+            continue
+        share, score = model.membership(X), model.outlier_score(X)
+        assert model.labels_.shape == model.predict(X).shape == (len(X),), what
+        np.testing.assert_allclose(share.sum(axis=1), 1.0, rtol=1e-9, err_msg=what)
+        assert ((score >= 0) & (score <= 1)).all(), what
+        assert np.isfinite(model.merge_tree_.std_error).all(), what
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_scales_that_are_far_apart_do_not_matter_by_default(seed):
+    rng = np.random.default_rng(seed)
+    X = blobs(rng, 80, 4)
+    X /= X.std(axis=0)
+    wild = X * np.ldexp(1.0, rng.permutation([-450, -200, 300, 980]))
+    labels = fit(ModeClustering(), X).labels_
+    np.testing.assert_array_equal(fit(ModeClustering(), wild).labels_, labels)
+
+
+def test_values_too_small_for_derivatives_are_refused_in_words():
+    X = blobs(np.random.default_rng(0), 80, 2) * [1e-300, 1e298]
+    with pytest.raises(ValueError, match="Multiply the features by a constant"):
+        fit(ModeClustering(), X)

@@ -105,4 +105,8 @@ def _choose_frame(
     if len(sample.row):  # the subsample is all rows, and a refusal can name the row
         check_within_reach(frame, sample.X, sample.row)
     check_range(frame, summary.low, summary.high)
-    return summary.frame() if settings.standardizes else frame
+    if not settings.standardizes:
+        return frame
+    frame = summary.frame()
+    check_range(frame.without(summary.constant), summary.low, summary.high)
+    return frame

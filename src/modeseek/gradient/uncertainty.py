@@ -95,10 +95,15 @@ def separate_influence(field: SeparateField | CommonField, U: Floats) -> Influen
 
 def kernel_influence(field: KernelField, tops: Floats, bottoms: Floats) -> Influence:
     """Influence on log-density ratios of a kernel density estimate, at r pairs."""
+    # No row has more of the density at a point than all; rounding of huge distances
+    # may say so.
+    most = -field.log_weights.min()
 
     def ratio(Z: Floats, points: Floats) -> Floats:
         D = squared_distances(Z, points, 1.0 / field.widths)
-        return np.asarray(np.exp(-0.5 * D - field.log_density(points)))
+        return np.asarray(
+            np.exp(np.minimum(most, -0.5 * D - field.log_density(points)))
+        )
 
     def influence(Z: Floats) -> Floats:
         return ratio(Z, tops) - ratio(Z, bottoms)

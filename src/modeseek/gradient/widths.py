@@ -9,11 +9,11 @@ so a gradient costs little more than a loss.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
 from scipy.optimize import minimize
 
 from modeseek.field.basis import squared_distances
@@ -119,6 +119,19 @@ def _weighted_squares(W: Floats, A: Floats, B: Floats) -> Floats:
     return np.asarray(W.sum(axis=1) @ A**2 + W.sum(axis=0) @ B**2 - 2.0 * cross)
 
 
+def _factor(A: Floats, ridge: float) -> Any:
+    """Cholesky factor of moments with a ridge on them.
+
+    Moments have no negative eigenvalues but by rounding: they are differences, whose
+    terms may be larger by far where centres stand on a line or far away.
+    """
+    try:
+        return cho_factor(A)
+    except LinAlgError:
+        lost = ridge - eigvalsh(A, subset_by_index=[0, 0])[0]
+        return cho_factor(A + 2.0 * lost * np.eye(len(A)))
+
+
 def loss_and_gradient(
     folded: FoldedRows, log_widths: Floats, log_lam: float
 ) -> tuple[float, Floats, float]:
@@ -135,7 +148,7 @@ def loss_and_gradient(
         n_train = total_n - f.n[k]
         A = (total_G - f.G[k]) / n_train
         A[np.diag_indices_from(A)] += ridge
-        factor = cho_factor(A)
+        factor = _factor(A, ridge)
         theta = -cho_solve(factor, (total_h - f.h[k]) / n_train)
         slope = f.G[k] @ theta + f.h[k]
         loss += float(theta @ (slope + f.h[k])) / validated
