@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from modeseek import LogDensityGradient
 from modeseek.datasets import gaussian, three_gaussians
 from modeseek.gradient.extensions.penalties import quadratic_loss, solve
 from modeseek.gradient.moments import Problem, compute_moments, task_scales
@@ -11,6 +12,7 @@ from modeseek.gradient.widths import (
     NARROWEST_LEARNED,
     WIDE,
     WIDEST_LEARNED,
+    FoldedRows,
     Learned,
     learn_widths,
     loss_and_gradient,
@@ -160,3 +162,22 @@ def test_a_feature_is_narrowed_for_two_percent_of_the_loss_whatever_its_sign(
     learned = learn_widths(None, 1.0, [(wide, 1e-3)])
     assert learned.widths == (narrow if kept else wide)
     assert learned.loss == losses[learned.widths[0]]
+
+
+@pytest.mark.parametrize("far", [1e7, 1e9])
+def test_moments_that_rounding_made_indefinite_have_a_loss(far):
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((60, 2))
+    Z += np.repeat([-far, 0.0, far], 20)[:, None]
+    bounds = np.array([0, 20, 40, 60, 60])
+    rows = rng.permutation(60)
+    none = np.zeros(2)
+    folded = FoldedRows(Z[rows], np.ones(60), bounds, Z[::3], none, none)
+    loss, by_widths, by_lam = loss_and_gradient(folded, none, np.log(1e-6))
+    assert np.isfinite([loss, *by_widths, by_lam]).all()
+
+
+def test_widths_are_learned_where_most_rows_are_far_nearer_than_a_deviation():
+    X = np.exp(5.0 * np.random.default_rng(43).standard_normal((45, 1)))
+    model = LogDensityGradient(bandwidth="learned").fit(X)
+    assert np.isfinite(model.gradient(X)).all()
