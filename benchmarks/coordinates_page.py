@@ -91,9 +91,9 @@ the same before coordinates were looked for, with {before} draws.
 
 The number of clusters rarely moves by more than one where there are few, but labels do:
 where a valley is certain in some draws only, a cluster comes and goes with all of its
-rows. The decision still hangs by a thread on some sets: of the draws of wine about half
-climb from row to row and the others along the gradient, and breast cancer is one
-cluster in some draws and two in others.
+rows. Breast cancer is one cluster in some draws and two in others, as its valley is as
+deep as chance makes it in one of twenty; of olive, some draws show clusters of the
+clusters.
 """
 
 PAIRS = """\

@@ -168,3 +168,11 @@ def test_markup_in_names_stays_text():
     html = ModeClustering().fit(frame)._repr_mimebundle_()["text/html"]
     assert "&lt;b&gt;b&lt;/b&gt; " in html
     assert "<td><b>b" not in html
+
+
+def test_one_mode_has_a_summary_without_merges():
+    X, _ = three_gaussians().sample(200, random_state=0)
+    wide = ModeClustering(KernelDensityGradient(100.0)).fit(X)
+    table = wide.summary()
+    assert len(table) == 1
+    assert table[["prominence", "std_error", "p_value"]].isna().all(axis=None)

@@ -18,7 +18,7 @@ from modeseek.cluster.profile import (
 )
 from modeseek.rows.arrays import Integers
 from modeseek.rows.containers import is_lazy
-from modeseek.tree.export import OF_MERGES, import_for
+from modeseek.tree.export import OF_MERGES, import_for, number_of_merges
 from modeseek.tree.merge_tree import MergeTree
 from modeseek.tree.outline import merges_left, with_error
 
@@ -119,7 +119,7 @@ def table_of_clusters(
     table["into"][joined] = labels[tree.parent[own[joined]]]
     for name, field in OF_MERGES.items():
         table[name] = np.full(len(sizes), np.nan)
-        table[name][joined] = getattr(tree, field)[own[joined]]
+        table[name][joined] = number_of_merges(tree, field)[own[joined]]
     del table["saddle_height"]
     names = name_features(model, model.n_features_in_, names)
     profile = model.__dict__.get("_profile")  # models of earlier versions have none

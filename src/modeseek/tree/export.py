@@ -57,9 +57,14 @@ def table_of_modes(tree: MergeTree) -> dict[str, NDArray[Any]]:
     table["parent"][tree.child] = tree.parent
     for name, field in OF_MERGES.items():
         table[name] = np.full(k, np.nan)
-        if getattr(tree, field) is not None:
-            table[name][tree.child] = getattr(tree, field)
+        table[name][tree.child] = number_of_merges(tree, field)
     return table
+
+
+def number_of_merges(tree: MergeTree, field: str) -> Floats:
+    """A number of each merge; NaN where the tree does not know it."""
+    values: Floats | None = getattr(tree, field)
+    return np.full(len(tree.child), np.nan) if values is None else values
 
 
 def linkage_of(tree: MergeTree) -> Floats:
