@@ -111,8 +111,7 @@ column does without the latter.
 
 Where no valley is certain the tree is that of the graph of rows, whose modes of chance
 have prominences of 0.3 to 1.4 where the truth is near 0. Its standard error, 0.42 for
-any data, is so large that being right within it says little; pairs owe it that they
-reach what was wanted, and by little (six seeds had 78 %). The last column is the
+any data, is so large that being right within it says little: the last column is the
 stricter one. Great heights are estimated too low by more than their standard errors
 say, most of all in the triangle, where the estimate is the lower of two valleys that
 are equally deep. The default rule merges modes of a prominence below 0.3, so that
