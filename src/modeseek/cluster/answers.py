@@ -170,10 +170,8 @@ def _label_but_noise(
     X: Reals,
     n_jobs: int | None,
 ) -> Integers:
-    labels = _label(landscape, mode_labels, X, n_jobs)
-    table = radii.calibrate(mode_labels)
-    scores = score_radii(table, labels, radii.measure(X, n_jobs))
-    return _mark_noise(noise, labels, scores)
+    scored = _label_and_score(landscape, radii, mode_labels, X, n_jobs)
+    return _mark_noise(noise, *scored)
 
 
 def _mark_noise(noise: float, labels: Integers, scores: Floats) -> Integers:
@@ -215,9 +213,19 @@ def _outlier_score(
     X: Reals,
     n_jobs: int | None,
 ) -> Floats:
+    return _label_and_score(landscape, radii, mode_labels, X, n_jobs)[1]
+
+
+def _label_and_score(
+    landscape: Landscape,
+    radii: Radii,
+    mode_labels: Integers,
+    X: Reals,
+    n_jobs: int | None,
+) -> tuple[Integers, Floats]:
     labels = _label(landscape, mode_labels, X, n_jobs)
     table = radii.calibrate(mode_labels)
-    return score_radii(table, labels, radii.measure(X, n_jobs))
+    return labels, score_radii(table, labels, radii.measure(X, n_jobs))
 
 
 def _score_modes(

@@ -25,7 +25,7 @@ from modeseek.rows.splits import (
     find_splits,
 )
 from modeseek.rows.subsample import Overview, make_overview
-from modeseek.tree.default_cut import CERTAIN, chance_of, chance_prominence
+from modeseek.tree.default_cut import CERTAIN, chance_prominence
 
 #: Rows among which splits are sought.
 SPLIT_ROWS = 4096
@@ -114,13 +114,13 @@ def certify_merges(
     means and unit variances.
     """
     graph, tree = landscape.graph, landscape.tree
-    chance = chance_prominence(len(graph.nodes), graph.dimension)
-    if graph.dimension < LEAST_DIMENSION or not len(tree.child):
+    if graph.dimension < LEAST_DIMENSION or tree.p_value is None:
         return landscape
+    chance = chance_prominence(len(graph.nodes), graph.dimension)
     rng = np.random.default_rng(0)
     Z = _standardise(frame, landscape.rows, rounding, rng)
     certified = np.zeros(len(tree.child), dtype=bool)
-    p_value = chance_of(tree.prominence, len(graph.nodes), graph.dimension)
+    p_value = tree.p_value.copy()
     for i, (one, two) in enumerate(tree.sides()):
         if LEAST_CHANCE * chance <= tree.prominence[i] <= CERTAIN * chance:
             upper = np.isin(graph.mode, one)
