@@ -3,6 +3,7 @@
 import contextlib
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -105,3 +106,17 @@ def test_nested_holds_of_blas_restore_it_once_and_after_errors():
                 raise KeyError
             assert set(blas_threads().values()) == {1}
         assert blas_threads() == before
+
+
+def test_any_thread_may_hold_blas_after_another_did():
+    def hold():
+        with one_blas_thread():
+            return set(blas_threads().values())
+
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        assert hold() == {1}
+        for _ in range(2):
+            with ThreadPoolExecutor(1) as pool:
+                assert pool.submit(hold).result() == {1}
+            assert blas_threads() == before

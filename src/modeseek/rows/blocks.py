@@ -136,8 +136,7 @@ def one_openmp_thread() -> Iterator[None]:
     """Hold OpenMP to one thread, where it is called from this thread."""
     before = [(library, library.num_threads) for library in _libraries("openmp")]
     try:
-        for library, _ in before:
-            library.set_num_threads(1)
+        _restore([(library, 1) for library, _ in before])
         yield
     finally:
         try:
@@ -150,6 +149,9 @@ def one_openmp_thread() -> Iterator[None]:
 def _restore(numbers: list[tuple[Any, int]]) -> None:
     for library, number in numbers:
         library.set_num_threads(number)
+        # From threadpoolctl 3.8 on, a thread that set a number keeps others from it.
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread()
 
 
 # Garbage may be collected, and suspended blocks closed, while the guard is held.
