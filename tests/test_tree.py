@@ -451,3 +451,18 @@ def test_profiles_along_a_segment_are_the_potential_there():
     tilted = profiles(separate, A, B, 401, ends)[0]
     assert tilted[0] == pytest.approx(7.0)
     assert tilted[-1] == pytest.approx(9.0)
+
+
+def test_no_saddle_is_below_a_straight_line_between_near_modes():
+    rng = np.random.default_rng(5)
+    field = make_field(
+        rng.uniform(-6.0, 6.0, (60, 2)), rng.uniform(0.3, 1.5, 60), widths=0.4
+    )
+    modes, tree = grow(field, rng.choice(field.centers, 100))
+    assert len(modes) > 30
+    highest = tree.heights[:, None] - tree.barriers()
+    near = np.argsort(np.linalg.norm(modes[:, None] - modes, axis=2), axis=1)[:, 1:5]
+    for a, others in enumerate(near):
+        starts = np.repeat(modes[[a]], len(others), axis=0)
+        lowest = profiles(field, starts, modes[others], 2001).min(axis=1)
+        assert (highest[a, others] >= lowest - 1e-9).all()

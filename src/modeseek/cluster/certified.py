@@ -168,7 +168,7 @@ def climb_certified(
     return estimator, climbed._replace(
         landscape=landscape._replace(
             frame=outer.then(frame_of(estimator)),
-            tree=tree._replace(saddles=outer.leave(tree.saddles)),
+            grown=tree._replace(saddles=outer.leave(tree.saddles)),
             n_certified=certified.n_parts,
         )
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import partial
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from scipy.stats import norm
 from modeseek.cluster.blurring import blur, rounds_of
 from modeseek.cluster.landscape import Landscape
 from modeseek.field.climbing import Ascent
-from modeseek.field.landscape import BlurredLandscape, blur_rows, build_landscape
+from modeseek.field.landscape import BlurredLandscape, FieldLandscape, blur_rows
 from modeseek.field.modes import find_modes, highest_center, rank_modes
 from modeseek.field.saddles import build_tree
 from modeseek.gradient.base import GradientEstimator, field_of, frame_of, influence_of
@@ -20,12 +21,13 @@ from modeseek.gradient.uncertainty import standard_errors
 from modeseek.graph.landscape import GraphLandscape
 from modeseek.graph.row_graph import MOST_NODES, build_graph, steps_up
 from modeseek.rows.arrays import Floats, Integers
+from modeseek.rows.blocks import one_blas_thread
 from modeseek.rows.components import shrink_components
 from modeseek.rows.coordinates import TINY, Frame
 from modeseek.rows.ranking import Sample, draw_centers
 from modeseek.rows.rounding import Rounding, grain_of
 from modeseek.rows.subsample import Overview
-from modeseek.tree.merge_tree import MergeTree
+from modeseek.tree.merge_tree import LateTree, MergeTree
 
 #: Nodes that are enough to see in which coordinates there is more evidence of clusters.
 TRIAL_NODES = 2048
@@ -132,17 +134,11 @@ def climb_field(
     reached = ascent.assign(field, arrived.points, modes, n_jobs)
     peaks, weights, reached = rank_modes(field, modes, reached, sample.weight)
     drawn = draw_centers(sample.ranking, min(TREE_ROWS, len(sample.ranking.first)), rng)
-    tree = build_tree(field, peaks, start[drawn], reached[drawn])
-    tree = _with_errors(estimator, tree, peaks, start, overview, n_jobs)
-    landscape = build_landscape(
-        frame,
-        field,
-        ascent,
-        peaks,
-        weights,
-        tree,
-        learned_widths=has_learned_widths(estimator),
-    )
+    # A copy: who asks for the tree may have added rows to the estimator before.
+    known = copy(estimator), peaks, start, sample.weight, reached, drawn
+    tree = LateTree(partial(_grow_tree, *known, overview.summary.n_counted, n_jobs))
+    learned = has_learned_widths(estimator)
+    landscape = FieldLandscape(frame, field, ascent, peaks, weights, tree, learned)
     return Climbed(
         BlurredLandscape(landscape, rounds) if blurs else landscape,
         reached,
@@ -153,32 +149,37 @@ def climb_field(
     )
 
 
-def _with_errors(
+@one_blas_thread()
+def _grow_tree(
     estimator: GradientEstimator,
-    tree: MergeTree,
     peaks: Floats,
     Z: Floats,
-    overview: Overview,
+    weight: Floats | None,
+    mode_of_row: Integers,
+    drawn: Integers,
+    n_counted: float,
     n_jobs: int | None,
 ) -> MergeTree:
-    """Add the standard errors of the prominences; the tree is still in the frame."""
+    """Merge modes across saddles among rows drawn; standard errors are of all rows."""
+    frame, field = frame_of(estimator), field_of(estimator)
+    tree = build_tree(field, peaks, Z[drawn], mode_of_row[drawn])
     if not len(tree.child):
-        return tree
-    weight = overview.sample.weight
+        return tree._replace(saddles=frame.leave(tree.saddles))
     tops = peaks[tree.child]
     errors = standard_errors(
         influence_of(estimator, tops, tree.saddles),
         Z,
         weight,
         len(tops),
-        len(field_of(estimator).centers),
+        len(field.centers),
         n_jobs,
     )
     # The field comes from all rows, whose influence the subsample tells.
     taken = len(Z) if weight is None else weight.sum()
-    errors = errors * np.sqrt(taken / overview.summary.n_counted)
+    errors = errors * np.sqrt(taken / n_counted)
     p_value = norm.sf(tree.prominence / np.maximum(errors, TINY))
-    return tree._replace(std_error=errors, p_value=p_value)
+    saddles = frame.leave(tree.saddles)
+    return tree._replace(saddles=saddles, std_error=errors, p_value=p_value)
 
 
 def has_learned_widths(estimator: GradientEstimator) -> bool:

@@ -36,7 +36,11 @@ class Landscape(Protocol):
 
     @property
     def tree(self) -> MergeTree:
-        """How the modes merge."""
+        """How the modes merge; it may be built only now."""
+        ...
+
+    def with_tree(self) -> Landscape:
+        """The same with its tree built, as files hold it."""
         ...
 
     def locate(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Integers:

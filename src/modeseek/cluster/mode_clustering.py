@@ -130,6 +130,8 @@ class ModeClustering(
         Membership of each row in its own cluster, see :meth:`membership`.
     merge_tree_ : MergeTree
         How modes merge, with the prominence of each merge and its standard error.
+        Where no merge depends on it (``prominence=0``) it is built when it is first
+        asked for, or when the model is saved.
     estimator_ : LogDensityGradient or KernelDensityGradient
         The fitted gradient. Where rows climb from row to row by default, it only
         helped to decide that, and is fitted to 2,048 of the rows if there are more.
@@ -233,7 +235,7 @@ class ModeClustering(
             self._rows = X
             settings.say("labelling rows")
             self.row_modes_ = locate_rows(fitted, source, self.n_jobs)
-            self._store_profile(profile_fit(fitted, source, self.row_modes_))
+            self._profile = profile_fit(fitted, source, self.row_modes_)
             self._store_cut(self._groups_of_the_fit())
         self._explain_one_cluster()
         settings.say(f"{len(self.modes_)} modes, {self.n_clusters_} clusters")
@@ -354,7 +356,7 @@ class ModeClustering(
         self.features_left_out_ = fitted.left_out
         self._landscape = landscape
         self._reference = draw_reference(fitted.overview, landscape.frame)
-        for former in ("_radii", "_row_radii"):
+        for former in ("_radii", "_row_radii", "merge_tree_"):
             self.__dict__.pop(former, None)
         self._frame = fitted.frame
         self.n_components_ = fitted.frame.n_coordinates
@@ -362,7 +364,6 @@ class ModeClustering(
         self._noise = self.noise
         self.modes_ = landscape.modes
         self.mode_weights_ = landscape.mode_weights
-        self.merge_tree_ = landscape.tree
         self.n_iter_ = climbed.n_iter
         self.n_unconverged_ = climbed.n_unconverged
         self.n_guarded_ = climbed.n_guarded
@@ -388,7 +389,7 @@ class ModeClustering(
             return self.merge_tree_.cut(n_clusters=min(self._n_wanted, n_modes))
         if is_word(self._level, "auto"):
             return self.merge_tree_.merge(self._landscape.default_merges())
-        return self.merge_tree_.cut(prominence=float(self._level))
+        return self._cut(float(self._level), None)
 
     def _groups(self, prominence: float | None, n_clusters: int | None) -> Integers:
         """Highest mode of each one's group, at another level."""
@@ -397,6 +398,11 @@ class ModeClustering(
             prominence = check_real("prominence", prominence, least=0.0)
         if n_clusters is not None:
             n_clusters = check_integer("n_clusters", n_clusters, least=1)
+        return self._cut(prominence, n_clusters)
+
+    def _cut(self, prominence: float | None, n_clusters: int | None) -> Integers:
+        if prominence == 0.0 and n_clusters is None:  # nothing merges: spare the tree
+            return np.arange(len(self.modes_))
         return self.merge_tree_.cut(prominence, n_clusters)
 
     def _store_cut(self, group: Integers) -> None:
@@ -404,7 +410,8 @@ class ModeClustering(
         self.mode_labels_, self.cluster_modes_ = number_groups(
             group, self.mode_weights_
         )
-        self.merge_tree_ = self.merge_tree_._replace(labels=self.mode_labels_)
+        if "merge_tree_" in self.__dict__:
+            self.merge_tree_ = self.merge_tree_._replace(labels=self.mode_labels_)
         self.__dict__.pop("_hills", None)
         self.labels_ = self._label_rows(self.mode_labels_)
         self.n_clusters_ = len(self.cluster_modes_)

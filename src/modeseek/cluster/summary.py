@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from html import escape
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from modeseek.cluster.landscape import Landscape
 from modeseek.cluster.profile import (
     Profile,
     name_features,
@@ -37,8 +39,9 @@ MOST_SHOWN = 20
 class SummaryMixin:
     """What a clusterer tells of its clusters in a table, also in notebooks."""
 
-    merge_tree_: MergeTree
+    mode_labels_: Integers
     row_modes_: Integers
+    _landscape: Landscape
     _profile: Profile  # of the rows of each mode
 
     def summary(self) -> Any:
@@ -82,12 +85,22 @@ class SummaryMixin:
             bundle["text/html"] += draw_clusters(self)  # type: ignore[arg-type]
         return bundle
 
-    def _store_profile(self, profile: Profile) -> None:
-        self._profile, modes = profile, self.row_modes_
-        sizes = np.rint(profile.size).astype(np.intp)
-        if not is_lazy(modes):
-            sizes = np.bincount(modes, minlength=len(sizes))
-        self.merge_tree_ = self.merge_tree_._replace(sizes=sizes)
+    def __getstate__(self) -> dict[str, Any]:
+        if "_landscape" in self.__dict__:  # what is saved has its tree
+            self._landscape = self._landscape.with_tree()
+            _ = self.merge_tree_
+        state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
+        return state
+
+    @cached_property
+    def merge_tree_(self) -> MergeTree:
+        """How modes merge; with ``prominence=0``, found when it is first asked for."""
+        check_is_fitted(self)
+        sizes = np.rint(self._profile.size).astype(np.intp)
+        if not is_lazy(self.row_modes_):
+            sizes = np.bincount(self.row_modes_, minlength=len(sizes))
+        labels = self.__dict__.get("mode_labels_")  # none yet while it is being cut
+        return self._landscape.tree._replace(labels=labels, sizes=sizes)
 
 
 def table_of_clusters(

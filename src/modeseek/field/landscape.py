@@ -16,7 +16,7 @@ from modeseek.rows.blocks import map_rows
 from modeseek.rows.coordinates import Frame
 from modeseek.rows.validation import check_within_reach
 from modeseek.tree.default_cut import merges_on_field, merges_to_keep
-from modeseek.tree.merge_tree import MergeTree
+from modeseek.tree.merge_tree import LateTree, MergeTree
 
 #: Basins are proven for more rows than this many times the modes: the proof costs about
 #: as much as climbing from the modes.
@@ -35,7 +35,7 @@ class FieldLandscape(NamedTuple):
     ascent: Ascent
     peaks: Floats  # (k, d) the modes in the frame, highest first
     mode_weights: Floats  # (k,) of the rows that reached each mode
-    tree: MergeTree  # its saddles in the data's coordinates
+    grown: MergeTree | LateTree  # its saddles in the data's coordinates
     learned_widths: bool  # whether widths followed the rows one feature at a time
     n_certified: int = 0  # clusters that held-out rows confirmed; 0 if not asked
 
@@ -43,6 +43,15 @@ class FieldLandscape(NamedTuple):
     def modes(self) -> Floats:
         """Modes in the data's coordinates, shape (k, d)."""
         return self.frame.leave(self.peaks)
+
+    @property
+    def tree(self) -> MergeTree:
+        """How the modes merge; built when it is first asked for."""
+        return self.grown if isinstance(self.grown, MergeTree) else self.grown()
+
+    def with_tree(self) -> FieldLandscape:
+        """The same with its tree built."""
+        return self._replace(grown=self.tree)
 
     def enter(self, X: Reals) -> Floats:
         """Rows in the frame; those out of reach are refused."""
@@ -76,23 +85,6 @@ class FieldLandscape(NamedTuple):
         return merges_on_field(self.tree, learned=self.learned_widths)
 
 
-def build_landscape(
-    frame: Frame,
-    field: Field,
-    ascent: Ascent,
-    peaks: Floats,
-    mode_weights: Floats,
-    tree: MergeTree,
-    *,
-    learned_widths: bool,
-) -> FieldLandscape:
-    """A landscape of modes that were found in the frame, as saddles of the tree are."""
-    tree = tree._replace(saddles=frame.leave(tree.saddles))
-    return FieldLandscape(
-        frame, field, ascent, peaks, mode_weights, tree, learned_widths
-    )
-
-
 class BlurredLandscape(NamedTuple):
     """A field that rows climb only after they have been blurred.
 
@@ -122,6 +114,10 @@ class BlurredLandscape(NamedTuple):
     def tree(self) -> MergeTree:
         """How the modes merge."""
         return self.first.tree
+
+    def with_tree(self) -> BlurredLandscape:
+        """The same with its tree built."""
+        return self._replace(first=self.first.with_tree())
 
     def locate(self, X: Reals, n_jobs: int | None = None) -> Integers:
         """Mode that each row climbs to."""

@@ -17,7 +17,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.linalg import lsqr
 from scipy.spatial import KDTree
 
-from modeseek.field.ascent import POTENTIAL_ROUNDING, climb, fixed_point, length
+from modeseek.field.ascent import POTENTIAL_ROUNDING, accelerated, climb, length
 from modeseek.field.fields import (
     Field,
     curvature,
@@ -42,11 +42,16 @@ LINE_NEIGHBORS = 10
 #: Points of a profile along an edge and along a line between modes.
 EDGE_POINTS, LINE_POINTS = 7, 101
 
-#: Steps of the saddle search, and how far (in widths) it may go.
-SADDLE_STEPS, SADDLE_REACH = 20, 2.0
+#: The lowest point of a line no longer than this, in widths, is sought among so many
+#: points of its profile first, then among those beside it.
+SHORT_LINE, ROUGH_STEP = 10.0, 5
 
-#: Points and rounds of the search for the lowest point of a segment.
-ZOOM_POINTS, ZOOM_STEPS = 9, 10
+#: Steps of the saddle search, how far (in widths) it may go, and the step (in widths)
+#: after which there is no need of another.
+SADDLE_STEPS, SADDLE_REACH, SADDLE_MET = 20, 2.0, 1e-9
+
+#: Steps of the search for the lowest point of a segment.
+ZOOM_STEPS = 12
 
 
 @one_blas_thread()
@@ -169,30 +174,93 @@ def _lowest_points(
     edges = edges[basin[edges[:, 0]] != basin[edges[:, 1]]]
     i, j = edges[:, 0], edges[:, 1]
     ends = heights[i], heights[j]
-    height = profiles(field, nodes[i], nodes[j], n_points, ends)
-    lowest = height.argmin(axis=1)
+    height, lowest = _lowest_of_profiles(field, nodes[i], nodes[j], n_points, ends)
     t = (lowest / (n_points - 1))[:, None]
     pair = np.sort(np.column_stack([basin[i], basin[j]]), axis=1)
     return Saddles(
         pair[:, 0],
         pair[:, 1],
-        height[np.arange(len(edges)), lowest],
+        height,
         nodes[i] * (1.0 - t) + nodes[j] * t,
         (nodes[j] - nodes[i]) / (n_points - 1),
     )
 
 
+def _lowest_of_profiles(
+    field: Field, A: Floats, B: Floats, n_points: int, ends: tuple[Floats, Floats]
+) -> tuple[Floats, Integers]:
+    """Height and number of the lowest point of profiles, shape (e,) each.
+
+    Short ones with many points are looked at roughly first, where the field has a
+    potential.
+    """
+    n_rough, rest = divmod(n_points - 1, ROUGH_STEP)
+    short = length(B - A, field) <= SHORT_LINE
+    short &= has_potential(field) and not rest and n_rough > ROUGH_STEP
+    height, lowest = np.empty(len(A)), np.empty(len(A), dtype=np.intp)
+    far = np.flatnonzero(~short)
+    if len(far):
+        all_heights = profiles(
+            field, A[far], B[far], n_points, (ends[0][far], ends[1][far])
+        )
+        lowest[far] = all_heights.argmin(axis=1)
+        height[far] = all_heights[np.arange(len(far)), lowest[far]]
+    near = np.flatnonzero(short)
+    if len(near):
+        A, B = A[near], B[near]
+        rough = ROUGH_STEP * profiles(field, A, B, n_rough + 1).argmin(axis=1)
+        beside = np.arange(1 - ROUGH_STEP, ROUGH_STEP)
+        number = np.clip(rough[:, None] + beside, 0, n_points - 1)
+        t = np.linspace(0.0, 1.0, n_points)[number][:, :, None]
+        points = A[:, None, :] * (1.0 - t) + B[:, None, :] * t
+        heights = potential(field, points.reshape(-1, A.shape[1])).reshape(number.shape)
+        best, rows = heights.argmin(axis=1), np.arange(len(near))
+        lowest[near], height[near] = number[rows, best], heights[rows, best]
+    return height, lowest
+
+
 def _zoom(field: Field, candidates: Saddles) -> Saddles:
-    """Find the lowest points of the segments between the points of their profiles."""
+    """Find the lowest points of the segments between the points of their profiles.
+
+    There the slope changes its sign: by false position, with the rule of Illinois.
+    Where it falls past the end of a segment, the saddle is sought a step further on:
+    ``reach`` then leads there, and is zero elsewhere.
+    """
     point, reach = candidates.point, candidates.reach
-    rows = np.arange(len(point))
-    for _ in range(ZOOM_STEPS):
-        around = _segments(point - reach, point + reach, ZOOM_POINTS)
-        height = potential(field, around.reshape(-1, point.shape[1]))
-        lowest = height.reshape(around.shape[:2]).argmin(axis=1)
-        point = around[rows, lowest]
-        reach = 2.0 * reach / (ZOOM_POINTS - 1)
-    return candidates._replace(height=potential(field, point), point=point, reach=reach)
+
+    def slope(t: Floats) -> Floats:
+        g = in_chunks(
+            lambda Z: gradient(field, field.evaluate(Z)),
+            point + t[:, None] * reach,
+            len(field.centers),
+        )
+        return np.asarray(np.einsum("md,md->m", g, reach))
+
+    low, high = -np.ones(len(point)), np.ones(len(point))
+    falls, rises = slope(low), slope(high)
+    valley = (falls < 0) & (rises > 0)
+    onward = np.where(valley, 0.0, np.where(rises < 0, 1.0, -1.0))
+    t, before = np.zeros(len(point)), np.zeros(len(point), dtype=bool)
+    for step in range(ZOOM_STEPS):
+        span = np.where(valley, rises - falls, 1.0)
+        t = np.where(valley, (low * rises - high * falls) / span, 0.0)
+        s = slope(t)
+        left = s < 0
+        again = (left == before) & (step > 0)
+        low, high = np.where(left, t, low), np.where(left, high, t)
+        falls, rises = (
+            np.where(left, s, np.where(again, 0.5, 1.0) * falls),
+            np.where(left, np.where(again, 0.5, 1.0) * rises, s),
+        )
+        before = left
+    found = point + t[:, None] * reach
+    height = potential(field, found)
+    lower = height <= candidates.height
+    return candidates._replace(
+        height=np.where(lower, height, candidates.height),
+        point=np.where(lower[:, None], found, point),
+        reach=onward[:, None] * reach,
+    )
 
 
 def _refine(field: Field, modes: Floats, candidates: Saddles) -> Saddles:
@@ -201,17 +269,21 @@ def _refine(field: Field, modes: Floats, candidates: Saddles) -> Saddles:
     Newton's method on the gradient finds the stationary point; it is taken if it is
     no lower, near, and climbs to the pair's two modes on its two sides.
     """
-    points, widths = candidates.point.copy(), finite_widths(field)
+    points, widths = candidates.point + candidates.reach, finite_widths(field)
+    moving = np.arange(len(points))
     for _ in range(SADDLE_STEPS):
-        here = field.evaluate(points)
-        g = scaled_gradient(field, here)
-        values, vectors = np.linalg.eigh(curvature(field, points))
+        g = scaled_gradient(field, field.evaluate(points[moving]))
+        values, vectors = np.linalg.eigh(curvature(field, points[moving]))
         small = 1e-3 * np.abs(values).max(axis=1, keepdims=True) + 1e-300
         values = np.where(np.abs(values) < small, -small, values)
         along = np.einsum("mji,mj->mi", vectors, g)
         move = -np.einsum("mij,mj->mi", vectors, along / values)
         size = np.linalg.norm(move, axis=1, keepdims=True)
-        points += move * np.minimum(1.0, 0.3 / np.maximum(size, 1e-300)) * widths
+        move *= np.minimum(1.0, 0.3 / np.maximum(size, 1e-300))
+        points[moving] += move * widths
+        moving = moving[size[:, 0] > SADDLE_MET]
+        if not len(moving):
+            break
     here = field.evaluate(points)
     assert here.value is not None
     slope = np.linalg.norm(scaled_gradient(field, here), axis=1)
@@ -235,7 +307,7 @@ def _joins(
     side = 0.05 * vectors[:, :, -1] * finite_widths(field)
 
     def arrive(points: Floats) -> Floats:
-        return climb(field, points, fixed_point(), tol=1e-4, max_iter=1000).points
+        return climb(field, points, accelerated(), tol=1e-4, max_iter=1000).points
 
     starts = np.concatenate([saddles + side, saddles - side])
     reached = assign_modes(field, arrive(starts), modes, arrive).reshape(2, -1)

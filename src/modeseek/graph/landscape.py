@@ -43,6 +43,10 @@ class GraphLandscape(NamedTuple):
         """Modes in the data's coordinates, shape (k, d): they are rows."""
         return self.rows[self.graph.peaks]
 
+    def with_tree(self) -> GraphLandscape:
+        """The landscape itself, whose tree is always there."""
+        return self
+
     def enter(self, X: Reals) -> Floats:
         """Rows in the frame; those out of reach are refused."""
         check_within_reach(self.frame, X)

@@ -19,7 +19,7 @@ import numpy as np
 
 from modeseek.field.climbing import Ascent, climb_together
 from modeseek.field.fields import PotentialField
-from modeseek.field.landscape import FieldLandscape, build_landscape
+from modeseek.field.landscape import FieldLandscape
 from modeseek.field.modes import find_modes, highest_center, nearest_modes, rank_modes
 from modeseek.field.saddles import build_tree
 from modeseek.gradient.extensions.penalties import solve
@@ -121,15 +121,8 @@ def climb_pixels(
     drawn = rng.permutation(len(Z))[:TREE_ROWS]
     show_progress("merging", 0.0)
     tree = build_tree(field, peaks, Z[drawn], mode[drawn])
-    landscape = build_landscape(
-        frame,
-        field,
-        ASCENT,
-        peaks,
-        weights,
-        tree,
-        learned_widths=False,
-    )
+    tree = tree._replace(saddles=frame.leave(tree.saddles))
+    landscape = FieldLandscape(frame, field, ASCENT, peaks, weights, tree, False)
     return ClimbedPixels(landscape, scores, mode)
 
 

@@ -7,7 +7,7 @@ above the saddle: a log-density ratio.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -228,6 +228,31 @@ class MergeTree(NamedTuple):
             highest_saddle[np.ix_(one, two)] = height
             highest_saddle[np.ix_(two, one)] = height
         return np.maximum(self.heights[:, None] - highest_saddle, 0.0)
+
+
+class LateTree:
+    """A merge tree that is built when it is first asked for.
+
+    Threads that ask at the same time may both build it; they get the same. What is
+    pickled is the tree.
+    """
+
+    def __init__(self, build: Callable[[], MergeTree]) -> None:
+        self._build: Callable[[], MergeTree] | None = build
+
+    def __call__(self) -> MergeTree:
+        """The tree."""
+        build = self._build
+        if build is not None:
+            self._tree, self._build = build(), None
+        return self._tree
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _given, (self(),)
+
+
+def _given(tree: MergeTree) -> MergeTree:
+    return tree
 
 
 class Clusters(NamedTuple):
