@@ -12,6 +12,7 @@ from modeseek.cluster.profile import profile_rows, say_what_sets_apart
 from modeseek.cluster.summary import MOST_SHOWN
 from modeseek.datasets import three_gaussians
 from modeseek.rows.coordinates import Frame
+from modeseek.tree.gaps import GAP_IN_WORDS
 
 
 @pytest.fixture(scope="module")
@@ -149,10 +150,20 @@ def test_notebooks_show_the_clusters_and_why(model):
     html = model._repr_mimebundle_()["text/html"]
     assert html.startswith(estimator_html_repr(model)[:20])
     assert model.decision_ in html
+    assert "Prominence: how far" in html
+    assert "a gap" not in html
     for said in model.summary()["features"]:
         assert said in html
     unfitted = ModeClustering()._repr_mimebundle_()
     assert "set apart" not in unfitted["text/html"]
+
+
+def test_notebooks_say_what_a_gap_is():
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    X[:100] += 1e4
+    html = ModeClustering(ascent="rows").fit(X)._repr_mimebundle_()["text/html"]
+    assert ", a gap</td>" in html
+    assert f"Prominence, {GAP_IN_WORDS}" in html
 
 
 def test_notebooks_show_the_largest_of_many_clusters():

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits, load_wine
+from sklearn.datasets import load_digits, load_wine, make_moons
 from sklearn.metrics import adjusted_rand_score
 
 from modeseek import LogDensityGradient, ModeClustering
+from modeseek.cluster.certified import explain_graph
 from modeseek.cluster.features import gradient_in_features
 from modeseek.datasets import three_gaussians
 from modeseek.persist import load_model, save_model
@@ -32,7 +33,7 @@ def test_clusters_are_found_in_the_plane_they_live_in(toy, model):
     assert model.n_clusters_ == 3
     assert model.n_components_ == 2
     assert adjusted_rand_score(toy[1], model.labels_) > 0.88
-    assert "held-out rows confirm" in model.decision_
+    assert "rows that were held out confirm" in model.decision_
     size = np.abs(model.components_)
     assert size[:, 2:].max() < 0.25 * size[:, :2].max()
 
@@ -165,3 +166,17 @@ def test_a_feature_of_few_values_is_no_valley():
     model = ModeClustering().fit(X)
     assert model.n_components_ == 4
     assert model.ascent_ == "rows"
+
+
+def test_the_way_from_row_to_row_is_explained():
+    moons, _ = make_moons(400, noise=0.06, random_state=0)
+    model = ModeClustering().fit(moons)
+    said, share = model.decision_, model.estimator_.gaussian_share_
+    assert said.startswith("Rows climb from row to row, each to a denser neighbour in")
+    assert f"30 % of it or more; here it explains {100 * share:.0f} %." in said
+    said = explain_graph(model._landscape, 0.5, asked=False)
+    assert "if rows that were held out showed these clusters" in said
+    given = ModeClustering(ascent="rows").fit(moons).decision_
+    assert given.endswith("That was asked for.")
+    given = ModeClustering(ascent="gradient").fit(moons).decision_
+    assert given == 'Rows climb as was asked for, ascent="gradient".'

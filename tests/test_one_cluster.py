@@ -17,7 +17,7 @@ def test_one_cluster_says_what_was_tried_and_what_chance_makes():
     assert model.n_clusters_ == 1
     depth = model.merge_tree_.prominence.max()
     said = model.decision_
-    assert "held-out rows confirm no split along any direction tried" in said
+    assert "rows that were held out confirm no split in any direction tried" in said
     assert f"the deepest valley, {depth:.2f} in log-density" in said
     assert "of 20 draws of 400 rows without clusters" in said
     assert "n_clusters=2 cuts the tree there" in said

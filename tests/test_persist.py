@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold
 
 from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
+from modeseek.cluster.summary import NOT_SAVED
 from modeseek.datasets import three_gaussians
 from modeseek.gradient.extensions.penalties import PENALTIES
 from modeseek.persist import ABOUT, FORMAT, ModelError, is_model, load_model, save_model
@@ -90,6 +91,10 @@ def test_models_of_other_versions_say_what_they_said(path):
     share, score = loaded.model.membership(rows), loaded.model.outlier_score(rows)
     np.testing.assert_array_equal(share.argmax(axis=1), loaded.model.labels_)
     assert 0.3 < score.mean() < 0.6
+    known = "_profile" in loaded.model.__dict__
+    for said in loaded.model.summary()["features"]:
+        assert (" sd" in said) if known else (said == NOT_SAVED)
+    assert loaded.model.decision_ in loaded.model._repr_mimebundle_()["text/html"]
 
 
 def test_there_are_models_of_every_version():

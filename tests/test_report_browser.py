@@ -20,6 +20,7 @@ from modeseek.datasets import three_gaussians
 from modeseek.plot.drawing import COLORS, SYMBOLS
 from modeseek.report import write_report
 from modeseek.rows.coordinates import Frame
+from modeseek.tree.gaps import GAP_IN_WORDS
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 DRIVER = shutil.which("chromedriver")
@@ -244,6 +245,21 @@ def test_page_says_what_sets_clusters_apart_and_why(page, fitted):
     assert page["decision"].text == model.decision_
 
 
+def test_a_prominence_that_the_rows_cannot_tell_is_a_gap(driver, tmp_path):
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    X[:100] += 1e4
+    model = ModeClustering(ascent="rows").fit(X).recut(n_clusters=2)
+    file = write_report(tmp_path / "gap.html", model, X)
+    page = Page(driver, file, tmp_path, len(X))
+    page.settle()
+    shown = page.run("return $('clusters').tBodies[0].rows[1].cells[4].textContent")
+    shown += page.run("return $('clusters').tBodies[0].rows[0].cells[4].textContent")
+    assert ", a gap" in shown
+    assert GAP_IN_WORDS in page["cluster-note"].text
+    page.type_level("1e9")
+    assert GAP_IN_WORDS not in page["cluster-note"].text
+
+
 def test_feet_are_named_by_clusters_and_their_rows(page, fitted):
     model, _ = fitted
     page.type_level("1.2")
@@ -281,11 +297,16 @@ def test_rows_climb_to_their_modes(page, fitted):
 def test_line_of_the_tree_can_be_dragged(page):
     page.type_level("1")
     line = page.driver.find_element("css selector", "#tree .shapelayer path")
-    # The line spans the drawing; it is taken a quarter of the way along.
     page.run("arguments[0].scrollIntoView({block: 'center'})", line)
-    aside = -line.size["width"] // 4
+    # The line has no height for the driver to find; it is taken a quarter of its way.
+    x, y = page.run(
+        "const line = arguments[0].getBoundingClientRect();"
+        "return [line.x + line.width / 4, line.y].map(Math.round)",
+        line,
+    )
     drag = ActionChains(page.driver)
-    drag.move_to_element_with_offset(line, aside, 0).click_and_hold()
+    drag.w3c_actions.pointer_action.move_to_location(x, y)
+    drag.click_and_hold()
     drag.move_by_offset(0, 15).move_by_offset(0, 15).release().perform()
     page.settle()
     level = page.run("return state.prominence")

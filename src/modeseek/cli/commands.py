@@ -79,6 +79,9 @@ def modeseek(
 ) -> None:
     """Clustering by seeking the modes of the density, with nothing to tune.
 
+    Every row climbs to a mode, a top of the density. Modes are merged where the valley
+    between them is one that chance may have made; rows of the same modes are a cluster.
+
     [bold]Examples[/bold]
 
     modeseek cluster wine.csv
@@ -107,6 +110,12 @@ def cluster(
     model: SaveModel = None,
 ) -> None:
     """Cluster the rows of a table; write them with a column that says the cluster.
+
+    Every row climbs to a mode, a top of the density; rows of modes that are merged are
+    a cluster. What is printed of each: its rows, its prominence (how far the logarithm
+    of the density falls from its mode to the valley before a higher one, ± its standard
+    error), and the columns whose means set it apart, in standard deviations (sd) from
+    those of all rows.
 
     [bold]Examples[/bold]
 
@@ -168,8 +177,9 @@ def predict(
 def tree(file: TableOrModel, fitting: FitOptions, reading: ReadOptions) -> None:
     """Print how modes merge: each below the one that it merges into.
 
-    The prominence of a mode is how far the log-density falls on the best way from it
-    to a higher one. Modes that are merged at the chosen level are said to be so.
+    A mode is a top of the density, to which rows climb. Its prominence is how far the
+    logarithm of the density falls on the best way from it to a higher mode. Modes that
+    are merged at the chosen level are said to be so.
 
     [bold]Examples[/bold]
 
@@ -206,6 +216,9 @@ def report(
     force: Force = False,
 ) -> None:
     """Write a clustering as one web page that needs no server and no network.
+
+    It shows the rows, how their modes (tops of the density) merge, and what sets each
+    cluster apart; a slider makes clusters fewer or more.
 
     [bold]Examples[/bold]
 
@@ -300,6 +313,9 @@ def compare(
 def segment(file: ImageFile, options: ImageOptions, wanted: SegmentOptions) -> None:
     """Divide an image into segments, by the modes that its pixels climb to.
 
+    A mode is a colour and a place around which pixels are most alike: a top of their
+    density.
+
     [bold]Examples[/bold]
 
     modeseek segment photo.jpg
@@ -331,6 +347,9 @@ def smooth(
     file: ImageFile, options: ImageOptions, prominence: ImageProminence = None
 ) -> None:
     """Smooth an image and keep its edges: every pixel in the colour of its mode.
+
+    A mode is a colour and a place around which pixels are most alike: a top of their
+    density.
 
     [bold]Examples[/bold]
 

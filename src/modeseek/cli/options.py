@@ -300,7 +300,9 @@ class ImageOptions(NamedTuple):
     max_pixels: Annotated[
         int,
         _image_option(
-            "Blocks that a larger image is reduced to; 0 lets every pixel climb.", min=0
+            "Square blocks that a larger image is reduced to, which climb in place of "
+            "their pixels; 0 lets every pixel climb.",
+            min=0,
         ),
     ] = 10_000
     seed: Seed = 0
@@ -347,7 +349,8 @@ class SegmentOptions(NamedTuple):
     contrast: Annotated[
         float | None,
         _image_option(
-            "Join neighbouring segments whose border has less contrast than this; 0 "
+            "Join neighbouring segments whose border has less contrast than this (the "
+            "jump in colour, in standard deviations, less for small segments); 0 "
             "joins none. By default 0.5.",
             min=0.0,
         ),

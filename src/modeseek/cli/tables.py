@@ -39,6 +39,10 @@ MAGIC = {
     b"PK\x03\x04": "xlsx",
     b"\xd0\xcf\x11\xe0": "xls",
     b"{": "jsonl",
+    b"[{": "jsonl",
+    b"[\n": "jsonl",
+    b"[\r": "jsonl",
+    b"[ ": "jsonl",
 }
 
 #: Compressed text, by its first bytes.
@@ -269,6 +273,12 @@ def _array_table(
 
 def _open_jsonl(path: Path, name: str) -> Table:
     options = pa.json.ReadOptions(use_threads=False, block_size=BLOCK_BYTES)
+    with _stream(path) as stream:
+        if bytes(stream.read(100)).lstrip().startswith(b"["):
+            raise TableError(
+                f"{name}: a JSON array; write an object on each line, as jq -c '.[]' "
+                "does, or to_json(orient='records', lines=True) of pandas."
+            )
     with _stream(path) as stream:
         return _loaded_table(name, "jsonl", pa.json.read_json(stream, options))
 

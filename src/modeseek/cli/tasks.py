@@ -41,6 +41,7 @@ from modeseek.gradient.least_squares import LogDensityGradient
 from modeseek.persist import load_model
 from modeseek.plot.drawing import without_names
 from modeseek.rows.arrays import Integers
+from modeseek.tree.gaps import GAP_IN_WORDS
 
 
 @contextmanager
@@ -156,10 +157,7 @@ def tell_missing(rows: TableRows, reading: ReadOptions, how: str = "left out") -
 def tell_gaps(model: ModeClustering, reading: ReadOptions) -> None:
     """Say what a gap is, if one was shown."""
     if has_gaps(model) and not reading.quiet:
-        say(
-            "a gap: no row lies between, and the number is no ratio of densities. "
-            "Values far from all others, such as -999 for missing ones, make gaps, too."
-        )
+        say(GAP_IN_WORDS)
 
 
 def tell_decision(model: ModeClustering, reading: ReadOptions) -> None:
@@ -251,6 +249,8 @@ def compare_models(
     labels, known = [], []
     for path in (one, other):
         model, recipe = load(path, reading.jobs)
+        if not reading.quiet:
+            say(f"{path.name}: {model.decision_}")
         model = without_names(model)  # columns were found by name already
         prepared, parts = _prepared(table, recipe, reading), []
         with progress(

@@ -12,6 +12,7 @@ from modeseek.field.climbing import Ascent
 from modeseek.field.landscape import FieldLandscape
 from modeseek.gradient.base import frame_of
 from modeseek.gradient.least_squares import LogDensityGradient
+from modeseek.gradient.model import GAUSSIAN_SHARE
 from modeseek.graph.landscape import GraphLandscape
 from modeseek.rows.arrays import Floats, Reals
 from modeseek.rows.coordinates import Frame
@@ -62,11 +63,30 @@ class CertifiedFrame(NamedTuple):
         assert self.frame.components is not None
         n_coordinates, least = len(self.frame.components), self.certainty.min()
         return (
-            f"Rows climb along the gradient in {n_coordinates} coordinate"
-            f"{'s' * (n_coordinates > 1)}: held-out rows confirm that "
-            f"{self.n_parts} clusters are apart there, each split by {least:.1f} "
-            "standard deviations or more."
+            "Rows climb along the gradient, where the density rises most, in "
+            f"{n_coordinates} coordinate{'s' * (n_coordinates > 1)}: rows that were "
+            f"held out confirm that {self.n_parts} clusters are apart there, each "
+            f"split by {least:.1f} standard deviations or more."
         )
+
+
+def explain_graph(graph: GraphLandscape, gaussian_share: float, *, asked: bool) -> str:
+    """Say in words why rows climb the graph, and not along the gradient."""
+    how = graph.describe()
+    if asked:
+        return f"{how} That was asked for."
+    if graph.default_merges().all():  # one cluster is explained elsewhere
+        return how
+    if gaussian_share < GAUSSIAN_SHARE:
+        return (
+            f"{how} That sees clusters of any shape. Along the gradient of the density "
+            f"they climb where one Gaussian explains {100 * GAUSSIAN_SHARE:.0f} % of "
+            f"it or more; here it explains {100 * gaussian_share:.0f} %."
+        )
+    return (
+        f"{how} Along the gradient of the density they would climb if rows that were "
+        "held out showed these clusters, or more, in some directions; they do not."
+    )
 
 
 def certify_frame(frame: Frame, overview: Overview) -> CertifiedFrame | None:

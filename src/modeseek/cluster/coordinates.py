@@ -26,7 +26,9 @@ class CoordinatesMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """Coordinates in which rows climb.
 
         They are products of ``components_`` with scaled features, and what plots of
-        the clusters look best in.
+        the clusters look best in. Where rows climb in all features there is a column
+        for each, as with :class:`sklearn.preprocessing.StandardScaler`; that of a
+        feature that is constant or left out is zero.
 
         Parameters
         ----------

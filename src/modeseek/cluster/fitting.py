@@ -10,7 +10,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from modeseek.cluster.certified import certify_frame, certify_merges, climb_certified
+from modeseek.cluster.certified import (
+    certify_frame,
+    certify_merges,
+    climb_certified,
+    explain_graph,
+)
 from modeseek.cluster.climbing import Climbed, climb_field, climb_graph
 from modeseek.cluster.landscape import Landscape
 from modeseek.cluster.progress import enter_stage
@@ -153,7 +158,8 @@ def fit_landscape(
         estimator, overview = _fit_estimator(settings, source)
     ascent = _choose_ascent(settings, estimator)
     settings.say(f"climbing from {overview.summary.n_rows} rows ({ascent})")
-    reason = "The ascent was given." if settings.ascent == ascent else FOLLOWED
+    asked = f'Rows climb as was asked for, ascent="{ascent}".'
+    reason = asked if settings.ascent == ascent else FOLLOWED
     if ascent != "rows":
         climbed = climb_field(
             estimator,
@@ -189,12 +195,12 @@ def _fit_default(
     frame = _frame(estimator, overview)
     graph = certify_merges(climbed.landscape, frame, overview.rounding)
     climbed = climbed._replace(landscape=graph)
-    found = None
+    found, share = None, estimator.gaussian_share_
     if settings.ascent == "auto":
-        share = estimator.gaussian_share_
         found = _fit_certified(settings, frame, overview, graph, share)
     if found is None:
-        found = _fitted(estimator, overview, "rows", climbed, graph.describe())
+        why = explain_graph(graph, share, asked=settings.ascent == "rows")
+        found = _fitted(estimator, overview, "rows", climbed, why)
     return found._replace(left_out=left_out)
 
 

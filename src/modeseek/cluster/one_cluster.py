@@ -19,7 +19,7 @@ def explain_one(landscape: Landscape, *, by_default: bool) -> str:
     """Say why all rows are one cluster; by default, held-out rows were asked too."""
     tried = "One cluster: "
     if by_default:
-        tried += "held-out rows confirm no split along any direction tried, and "
+        tried += "rows that were held out confirm no split in any direction tried, and "
     tree = landscape.tree
     if not len(tree.prominence):
         return f"{tried}the density has one mode and no valley. {NEXT}"

@@ -21,6 +21,7 @@ from modeseek.cluster.profile import (
 from modeseek.rows.arrays import Integers
 from modeseek.rows.containers import is_lazy
 from modeseek.tree.export import OF_MERGES, import_for, number_of_merges
+from modeseek.tree.gaps import GAP_IN_WORDS
 from modeseek.tree.merge_tree import MergeTree
 from modeseek.tree.outline import merges_left, with_error
 
@@ -34,6 +35,18 @@ MOST_VALUES = 1 << 24
 
 #: Clusters in a notebook's table.
 MOST_SHOWN = 20
+
+#: What sets clusters apart of which no means are known.
+NOT_SAVED = "not known: the model was saved by an earlier version"
+
+#: What the words in that table mean.
+WORDS = (
+    "Every row climbs to a mode, a top of the density; rows whose modes are not parted "
+    "by a deep valley are one cluster. Prominence: how far the logarithm of the "
+    "density falls from the cluster's mode on the best way to a higher one, ± its "
+    "standard error. Set apart by: means farthest from those of all rows, in standard "
+    "deviations (sd)."
+)
 
 
 class SummaryMixin:
@@ -59,7 +72,8 @@ class SummaryMixin:
               highest mode), with the ``prominence`` of this merge, its ``std_error``
               and ``p_value`` (NaN for the highest);
             - ``features`` that set it apart: its means that are farthest from those of
-              all samples, in standard deviations (sd) of all samples.
+              all samples, in standard deviations (sd) of all samples. A model that an
+              earlier version saved does not know them, and says so.
 
         Examples
         --------
@@ -135,8 +149,8 @@ def table_of_clusters(
         table[name][joined] = number_of_merges(tree, field)[own[joined]]
     del table["saddle_height"]
     names = name_features(model, model.n_features_in_, names)
-    profile = model.__dict__.get("_profile")  # models of earlier versions have none
-    said = [""] * len(sizes)
+    profile = model.__dict__.get("_profile")
+    said = [NOT_SAVED] * len(sizes)
     if profile is not None:
         said = say_what_sets_apart(profile.means(labels), names)
     return table | {"features": np.array(said, dtype=object)}
@@ -192,8 +206,10 @@ def draw_clusters(model: ModeClustering) -> str:
     head = "".join(f'<th style="text-align: left">{title}</th>' for title in titles)
     more = model.n_clusters_ - len(lines)
     note = f"<p>and {more} smaller clusters</p>" if more else ""
+    if any(words.endswith("gap") for words in prominences):
+        note += f"<p>Prominence, {GAP_IN_WORDS}</p>"
     body = "".join(f"<tr>{line}</tr>" for line in lines)
     return (
         f"<p>{escape(model.decision_)}</p><table><thead><tr>{head}</tr></thead>"
-        f"<tbody>{body}</tbody></table>{note}"
+        f"<tbody>{body}</tbody></table>{note}<p><small>{WORDS}</small></p>"
     )

@@ -71,12 +71,12 @@ class GraphLandscape(NamedTuple):
         return made if self.certified is None else made & ~self.certified
 
     def describe(self) -> str:
-        """Say in words why rows climb this graph."""
+        """Say in words how rows climb this graph."""
         counts = np.isfinite(self.frame.unit).all()
         where = "all features" if counts else "all features that count"
         if self.frame.components is not None:
-            where = f"{len(self.frame.components)} principal components, less noise"
-        return f"Rows climb from row to row, near each other by {where}."
+            where = f"{len(self.frame.components)} principal components less noise"
+        return f"Rows climb from row to row, each to a denser neighbour in {where}."
 
     def count_certain(self) -> int:
         """Clusters that stand by themselves, whatever the other merges say."""

@@ -20,6 +20,7 @@ from modeseek.report.packing import pack
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.validation import is_word
 from modeseek.tree.dendrogram import lay_out
+from modeseek.tree.gaps import GAP_IN_WORDS, largest_prominence
 
 #: Features in the page at most, and numbers for all modes and features together.
 MOST_FEATURES, MODE_VALUES = 60, 60_000
@@ -115,6 +116,7 @@ def _describe_profile(
 def _describe_tree(model: ModeClustering) -> dict[str, Any]:
     """The merge tree, its drawing, and the cut that the page opens with."""
     tree, layout = model.merge_tree_, lay_out(model.merge_tree_)
+    assert tree.sizes is not None
     return {
         "fitted": {
             "labels": pack(model.mode_labels_, "u4"),
@@ -122,6 +124,10 @@ def _describe_tree(model: ModeClustering) -> dict[str, Any]:
             "prominence": _cut_level(model),
         },
         "weight": pack(model.mode_weights_, "f8"),
+        "gap": {
+            "above": largest_prominence(tree.sizes.sum()),
+            "words": GAP_IN_WORDS,
+        },
         "tree": {
             "child": pack(tree.child, "u4"),
             "parent": pack(tree.parent, "u4"),
@@ -154,7 +160,7 @@ def _describe_settings(
     """Tables of names and values: what was asked, what was found, what made it."""
     fitted = model.estimator_
     chosen: dict[str, object] = {
-        "coordinates": model.n_components_,
+        "coordinates that rows climb in": model.n_components_,
         "most steps of a row": model.n_iter_,
         "rows still moving": model.n_unconverged_,
         "modes": len(model.modes_),
@@ -162,10 +168,10 @@ def _describe_settings(
     }
     if model.ascent_ != "rows":  # there the gradient is of another model
         chosen["gradient"] = type(fitted).__name__
-        chosen["centres"] = len(fitted.centers_)
-        chosen["bandwidth"] = _shorten(fitted.bandwidth_)
+        chosen["Gaussians in it (centres)"] = len(fitted.centers_)
+        chosen["their width (bandwidth)"] = _shorten(fitted.bandwidth_)
         if hasattr(fitted, "alpha_"):
-            chosen["penalty (alpha)"] = f"{fitted.alpha_:.4g}"
+            chosen["penalty on their weights (alpha)"] = f"{fitted.alpha_:.4g}"
     versions = {"modeseek": metadata.version("modeseek")}
     versions["Python"] = platform.python_version()
     for package in ("NumPy", "SciPy", "scikit-learn", "plotly"):

@@ -9,14 +9,20 @@ from __future__ import annotations
 
 import numpy as np
 
+#: What a gap is, for those who meet one.
+GAP_IN_WORDS = (
+    "a gap: no row lies between, and the number is no ratio of densities. Values far "
+    "from all others, such as -999 for missing ones, make gaps, too."
+)
 
-def is_gap(prominence: float, n_rows: float) -> bool:
-    """Whether a prominence is more than so many rows can tell."""
-    return bool(prominence > np.log(n_rows))
+
+def largest_prominence(n_rows: float) -> float:
+    """Prominence beyond which so many rows tell no more than that there is a gap."""
+    return float(np.log(n_rows))
 
 
 def prominence_in_words(prominence: float, std_error: float, n_rows: float) -> str:
     """A prominence with its standard error, or that it is a gap."""
-    if is_gap(prominence, n_rows):
+    if prominence > largest_prominence(n_rows):
         return f"{prominence:.3g}, a gap"
     return f"{prominence:.2f} ± {std_error:.2f}"

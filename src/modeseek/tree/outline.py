@@ -117,4 +117,9 @@ def draw_html(tree: MergeTree) -> str:
         )
     if len(lines) > MOST_PRINTED:
         rows.append(f"<tr><td>and {len(lines) - MOST_PRINTED} more</td></tr>")
-    return f"<code>{escape(title_of(tree))}</code><table>{''.join(rows)}</table>"
+    return (
+        f"<code>{escape(title_of(tree))}</code><table>{''.join(rows)}</table>"
+        "<p><small>Each stands below the one that it would merge into next. "
+        "Prominence: how far the logarithm of the density falls from its top (its "
+        "mode) on the best way to a higher one, ± its standard error.</small></p>"
+    )

@@ -88,10 +88,14 @@ function drawClusters() {
   });
   $("clusters").tBodies[0].replaceWith(body);
   const more = state.tops.length - MOST_LISTED;
-  $("cluster-note").textContent =
+  const notes = [
     more > 0
       ? `and ${plural(more, "smaller cluster")}`
-      : "Choose a cluster to show it alone.";
+      : "Choose a cluster to show it alone.",
+  ];
+  if ([...left.values()].some((merge) => data.tree.prominence[merge] > data.gap.above))
+    notes.push(`Prominence, ${data.gap.words}`);
+  $("cluster-note").textContent = notes.join(" ");
 }
 
 function drawProfile() {

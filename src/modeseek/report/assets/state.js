@@ -23,7 +23,8 @@ const count = (n) => n.toLocaleString("en");
 const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
 const short = (x, digits = 4) =>
   Number.isFinite(x) ? String(Number(x.toPrecision(digits))) : "";
-const withError = (x, error) => `${short(x, 3)} ± ${short(error, 2)}`;
+const withError = (x, error) =>
+  x > data.gap.above ? `${short(x, 3)}, a gap` : `${short(x, 3)} ± ${short(error, 2)}`;
 
 /** Text for plotly, which reads tags in what it is given. */
 const plain = (text) =>
