@@ -43,8 +43,12 @@ TABLE = made_table()
 MEASURES = ["length", "température", "count"]
 
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|", "space": " "}
-ENCODINGS = ("utf-8", "utf-8-sig", "cp1252", "utf-16")
-QUOTING = {"minimal": csv.QUOTE_MINIMAL, "all": csv.QUOTE_ALL}
+ENCODINGS = ("utf-8", "utf-8-sig", "cp1252", "utf-16", "utf-16-le")  # -le: no mark
+QUOTING = {
+    "minimal": (csv.QUOTE_MINIMAL, '"'),
+    "all": (csv.QUOTE_ALL, '"'),
+    "single": (csv.QUOTE_ALL, "'"),
+}
 INDEX = ("none", "unnamed", "short")
 
 DIALECTS = [
@@ -52,26 +56,29 @@ DIALECTS = [
     for i, where in enumerate(
         product(DELIMITERS, ".,", ENCODINGS, (True, False), INDEX)
     )
-    for quoting, ending in [[*product(QUOTING, ("\n", "\r\n"))][i % 4]]
+    for quoting, ending in [[*product(QUOTING, ("\n", "\r\n"))][(i + i // 6) % 6]]
     if where[3] or where[4] != "short"  # the header is what is short
 ]
 
 
 def write(delimiter, decimal, encoding, header, index, quoting, ending):
     """Text of TABLE, and how pandas reads it."""
+    style, quote = QUOTING[quoting]
     text = TABLE.to_csv(
         sep=DELIMITERS[delimiter],
         decimal=decimal,
         header=header,
         index=index != "none",
-        quoting=QUOTING[quoting],
+        quoting=style,
+        quotechar=quote,
         lineterminator=ending,
     )
     if index == "short":
-        blank = ('""' if quoting == "all" else "") + DELIMITERS[delimiter]
+        blank = ("" if quoting == "minimal" else 2 * quote) + DELIMITERS[delimiter]
         assert text.startswith(blank)
         text = text.removeprefix(blank)
     options = {"sep": DELIMITERS[delimiter], "decimal": decimal, "encoding": encoding}
+    options["quotechar"] = quote
     if index != "none":
         options["index_col"] = 0
     return text.encode(encoding), options | {"header": 0 if header else None}
@@ -85,8 +92,12 @@ def read(table):
     )
 
 
-def test_there_are_two_hundred_dialects():
-    assert len(set(DIALECTS)) == len(DIALECTS) >= 200
+def test_there_are_more_than_two_hundred_dialects():
+    assert len(set(DIALECTS)) == len(DIALECTS) > 200
+    for style in (5, 6):  # quotes and line ends meet every other choice
+        for other in range(5):
+            met = {(dialect[style], dialect[other]) for dialect in DIALECTS}
+            assert len(met) == np.prod([len({m[k] for m in met}) for k in (0, 1)])
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda d: "-".join(map(repr, d)))
