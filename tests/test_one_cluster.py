@@ -41,7 +41,7 @@ def test_along_the_gradient_chance_is_that_of_the_standard_error():
     tree = model.merge_tree_
     deepest = tree.prominence.argmax()
     tree = tree._replace(std_error=tree.prominence.copy())
-    words = explain_one(model._landscape._replace(tree=tree), by_default=False)
+    words = explain_one(model._landscape._replace(grown=tree), by_default=False)
     assert f"its standard error is {tree.prominence[deepest]:.2f}, 16 %" in words
     assert "held-out" not in words
 
