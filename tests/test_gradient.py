@@ -521,8 +521,10 @@ def test_parameters_are_set_by_their_names():
     assert (model.bandwidth, model.n_centers, model.cv) == (2.0, 7, 3)
     assert set(model.get_params()) == {
         "n_centers",
+        "centers",
         "bandwidth",
         "alpha",
+        "penalty_scale",
         "coefficients",
         "basis",
         "penalty",

@@ -29,8 +29,10 @@ ESTIMATORS = {
 #: Another value of every parameter, some of them wrong ones.
 OTHERS = {
     "n_centers": 3,
+    "centers": np.zeros((3, 2)),
     "bandwidth": "learned",
     "alpha": 0.5,
+    "penalty_scale": "none",
     "coefficients": "none",
     "basis": "none",
     "penalty": "centers",
@@ -90,14 +92,16 @@ def test_an_array_of_the_user_can_change_after_the_fit():
     np.testing.assert_array_equal(model.settings_.similarity, np.eye(2))
 
 
-def test_an_estimator_saved_before_selection_was_a_parameter_has_its_default():
+def test_an_estimator_saved_before_a_parameter_was_there_has_its_default():
     model = LogDensityGradient(n_centers=20).fit(X)
     state = dict(model.__getstate__())
-    del state["selection"]
-    state["settings_"] = type(model.settings_)(*model.settings_[:-1])
+    for name in ("selection", "penalty_scale", "centers"):
+        del state[name]
+    state["settings_"] = type(model.settings_)(*model.settings_[:-2])
     former = LogDensityGradient.__new__(LogDensityGradient)
     former.__setstate__(state)
     assert former.selection == former.settings_.selection == "one_se"
+    assert former.settings_.penalty_scale == "relative"
     assert former.get_params() == model.get_params()
 
 

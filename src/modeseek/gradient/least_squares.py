@@ -73,6 +73,9 @@ class LogDensityGradient(GradientEstimator):
     n_centers : int or "auto", default="auto"
         Rows drawn as centres of Gaussians: 100, 150 where ``bandwidth`` is "auto" or
         "learned", but no more than half of the distinct rows.
+    centers : array-like of shape (n_centers, n_features) or None, default=None
+        Centres to take instead of drawing rows, in the unit of the data. Rows equal to
+        one of them only train, as rows that are drawn do.
     bandwidth : {"cv", "auto", "learned"}, float or array-like, default="cv"
         Width of the Gaussians.
 
@@ -88,9 +91,19 @@ class LogDensityGradient(GradientEstimator):
           gives candidates; an array of shape (n_candidates, n_features) gives
           candidates with a width for each feature.
     alpha : "cv", float or array-like, default="cv"
-        Penalty on the squared coefficients, relative to the scale of the moments
-        (the paper's lambda is ``alpha / bandwidth**2``): chosen by cross-validation,
-        taken as it is, or chosen among candidates.
+        Penalty on the squared coefficients, on the scale of ``penalty_scale``: chosen
+        by cross-validation, taken as it is, or chosen among candidates.
+    penalty_scale : {"relative", "printed", "authors"}, default="relative"
+        What ``alpha`` is in the paper's letters.
+
+        - ``"relative"``: lambda is ``alpha / bandwidth**2``. A number without a unit
+          that means the same at every width.
+        - ``"printed"``: lambda is ``alpha``. Wide Gaussians are penalised far more.
+        - ``"authors"``: lambda is ``alpha / bandwidth**4``, as in the code that the
+          authors published, whose basis lacks ``1 / bandwidth**2``.
+
+        With the last two, ``alpha="cv"`` chooses among the paper's candidates,
+        ``10.0 ** np.arange(-2, 1.01, 0.5)``; both need the ridge and the squared loss.
     coefficients : {"shared", "separate", "multitask"}, default="shared"
         - ``"shared"``: one coefficient a centre. The model is the gradient of a
           potential (:meth:`log_density`) and costs the same in any dimension.
@@ -241,8 +254,10 @@ class LogDensityGradient(GradientEstimator):
         self,
         n_centers: int | str = "auto",
         *,
+        centers: ArrayLike | None = None,
         bandwidth: str | ArrayLike = "cv",
         alpha: str | ArrayLike = "cv",
+        penalty_scale: str = "relative",
         coefficients: str = "shared",
         basis: str = "derivative",
         penalty: str | Penalty = "ridge",
@@ -257,8 +272,10 @@ class LogDensityGradient(GradientEstimator):
         verbose: int = 0,
     ) -> None:
         self.n_centers = n_centers
+        self.centers = centers
         self.bandwidth = bandwidth
         self.alpha = alpha
+        self.penalty_scale = penalty_scale
         self.coefficients = coefficients
         self.basis = basis
         self.penalty = penalty

@@ -104,21 +104,32 @@ class Moments:
         return self.G / weight[..., None, None, None], self.h / weight[..., None, None]
 
 
-def task_scales(widths: Floats, shared: bool, common: bool = False) -> Floats:
+def task_scales(
+    widths: Floats,
+    shared: bool,
+    common: bool = False,
+    power: int = 1,
+    unit: float = 1.0,
+) -> Floats:
     """Scale of G for every task, which penalties are relative to.
 
     For widths (..., d) an array (..., tasks). For the shared model it is the mean of
     1 / l^2 over the features in the model, 1 / sigma^2 when there is one width; for
     separate coefficients 1 / l_j^2 (1 for a feature that is not in the model, whose
     moments vanish). For a common basis it is 1.
+
+    Other conventions have another ``power`` of it, in the data's unit; the frame's
+    ``unit`` is so many of those. See :data:`modeseek.gradient.settings.SCALE_POWERS`.
     """
     if common:
         return np.ones_like(widths)
     inverse = inverse_square(widths)
     if shared:
         active = np.maximum(1, np.isfinite(widths).sum(axis=-1, keepdims=True))
-        return np.asarray(inverse.sum(axis=-1, keepdims=True) / active)
-    return np.where(inverse > 0, inverse, 1.0)
+        scales = np.asarray(inverse.sum(axis=-1, keepdims=True) / active)
+    else:
+        scales = np.where(inverse > 0, inverse, 1.0)
+    return np.asarray(scales**power * unit ** (2 - 2 * power))
 
 
 @dataclass(frozen=True)
@@ -176,10 +187,13 @@ class Problem(NamedTuple):
     all_rows: Reducible | None = None  # in the frame, where the rows are a subsample
     steps: Floats | None = None  # (d,) of rounding, in the frame; 0 where there is none
     selection: str = "one_se"  # how the width is chosen from the hold-out losses
+    scale_power: int = 1  # of the scale of G that penalties are relative to ...
+    unit: float = 1.0  # ... and the frame's, for powers that have a unit
 
     def task_scales(self, widths: Floats) -> Floats:
         """Scale of G for every task at some widths; see :func:`task_scales`."""
-        return task_scales(widths, self.shared, self.common)
+        kind = self.shared, self.common
+        return task_scales(widths, *kind, self.scale_power, self.unit)
 
     def basis(self, widths: Floats, scales: Floats = ONE_SCALE) -> Basis:
         """What the rows are summed with at some widths, times the scales."""

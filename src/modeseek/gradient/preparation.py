@@ -13,12 +13,19 @@ from modeseek.gradient.settings import (
     GradientSettings,
     Grid,
     count_centers,
+    read_centers,
     read_grid,
     read_settings,
 )
-from modeseek.rows.arrays import Floats, Integers
+from modeseek.rows.arrays import Floats, Integers, Reals
 from modeseek.rows.coordinates import Frame, frame_from_centers, typical_distance
-from modeseek.rows.ranking import draw_centers, generator, make_folds
+from modeseek.rows.ranking import (
+    Sample,
+    draw_centers,
+    generator,
+    make_folds,
+    rows_among,
+)
 from modeseek.rows.source import FramedRows
 from modeseek.rows.subsample import Overview
 from modeseek.rows.validation import (
@@ -60,15 +67,14 @@ def prepare(
 
     n_distinct = len(sample.ranking.first)
     most = n_distinct // 2 if grid.has_choice else n_distinct
-    n_centers = count_centers(given, settings, most)
-    n_centers = min(n_centers, most_centers or n_centers)
-    drawn = draw_centers(sample.ranking, n_centers, rng)
+    centers, drawn = _take_centers(given, settings, sample, most, most_centers, rng)
     # A single centre has no distance to another: rows stand in for centres.
-    reference = drawn
-    if n_centers == 1:
-        reference = draw_centers(sample.ranking, min(AUTO_CENTERS, n_distinct), rng)
+    reference = centers
+    if len(centers) == 1:
+        some = draw_centers(sample.ranking, min(AUTO_CENTERS, n_distinct), rng)
+        reference = sample.X[some]
     frame = _choose_frame(overview, reference, settings)
-    reference_rows = frame.enter(sample.X[reference])
+    reference_rows = frame.enter(reference)
     if grid.widths is not None:
         widths = np.where(summary.constant, np.inf, grid.widths / frame.unit)
         check_widths_match(widths, reference_rows)
@@ -78,7 +84,7 @@ def prepare(
     problem = Problem(
         read=lambda part: frame.enter(sample.X[part]),
         n_rows=len(sample.X),
-        centers=frame.enter(sample.X[drawn]),
+        centers=frame.enter(centers),
         base=np.zeros(d),
         shared=choice.shared,
         common=choice.common,
@@ -87,6 +93,8 @@ def prepare(
         all_rows=all_rows,
         steps=rounding.step / frame.unit,
         selection=settings.selection,
+        scale_power=settings.scale_power,
+        unit=1.0 if settings.scale_power == 1 else float(frame.unit),
     )
     if grid.has_choice:
         folds = check_folds(given.cv, source.n_rows or 0)
@@ -96,12 +104,30 @@ def prepare(
     return Prepared(problem, frame, typical, settings, choice, grid, rng)
 
 
+def _take_centers(
+    given: LogDensityGradient,
+    settings: GradientSettings,
+    sample: Sample,
+    most: int,
+    most_centers: int | None,
+    rng: np.random.Generator,
+) -> tuple[Reals, Integers]:
+    """Centres in the data's coordinates, and the rows of the sample that they are."""
+    own = read_centers(given, sample.X.shape[1])
+    if own is not None:
+        return own, rows_among(sample.X, own)
+    n_centers = count_centers(given, settings, most)
+    n_centers = min(n_centers, most_centers or n_centers)
+    drawn = draw_centers(sample.ranking, n_centers, rng)
+    return sample.X[drawn], drawn
+
+
 def _choose_frame(
-    overview: Overview, reference: Integers, settings: GradientSettings
+    overview: Overview, reference: Reals, settings: GradientSettings
 ) -> Frame:
     """Frame of reference rows, or of standardised features; refuse rows beyond it."""
     summary, sample = overview.summary, overview.sample
-    frame = frame_from_centers(sample.X[reference].astype(np.float64))
+    frame = frame_from_centers(reference.astype(np.float64))
     if len(sample.row):  # the subsample is all rows, and a refusal can name the row
         check_within_reach(frame, sample.X, sample.row)
     check_range(frame, summary.low, summary.high)

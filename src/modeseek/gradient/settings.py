@@ -52,6 +52,14 @@ WIDTH_WORDS = ("cv", "auto", "learned")
 #: How the width is chosen from the hold-out losses.
 SELECTIONS = ("one_se", "min")
 
+#: What the penalty is multiplied by: a power of 1 / width^2. With "relative" it has no
+#: unit; "printed" is the paper's lambda itself; the authors' published code leaves
+#: 1 / width^2 out of the basis, whose coefficients are then as much smaller.
+SCALE_POWERS = {"printed": 0, "relative": 1, "authors": 2}
+
+#: The paper's candidates for width and penalty, its equation (5).
+PRINTED_CANDIDATES = 10.0 ** np.arange(-2.0, 1.01, 0.5)
+
 
 class Grid(NamedTuple):
     """Candidates to choose among; None where they follow from the data."""
@@ -96,6 +104,12 @@ class GradientSettings(NamedTuple):
     loss: str = "squared"
     similarity: str | Floats = "ones"  # (d, d)
     selection: str = "one_se"
+    penalty_scale: str = "relative"
+
+    @property
+    def scale_power(self) -> int:
+        """Power of the scale of G that penalties are relative to."""
+        return SCALE_POWERS[self.penalty_scale]
 
     @property
     def standardizes(self) -> bool:
@@ -123,6 +137,7 @@ def read_settings(given: LogDensityGradient, d: int) -> GradientSettings:
     check_loss_is_defined(given.loss)
     check_choice("loss", given.loss, tuple(LOSSES))
     check_choice("selection", given.selection, SELECTIONS)
+    check_choice("penalty_scale", given.penalty_scale, tuple(SCALE_POWERS))
     similarity = given.similarity
     if isinstance(similarity, str):
         check_choice("similarity", similarity, SIMILARITIES)
@@ -137,6 +152,7 @@ def read_settings(given: LogDensityGradient, d: int) -> GradientSettings:
         given.loss,
         similarity,
         given.selection,
+        given.penalty_scale,
     )
 
 
@@ -152,6 +168,9 @@ def read_grid(
                 f"bandwidth={given.bandwidth!r} chooses the penalty as well: leave "
                 'alpha="cv", or set bandwidth="cv" or widths of your own.'
             )
+    if settings.penalty_scale != "relative":
+        _check_ridge(given, settings)
+        lams = PRINTED_CANDIDATES if lams is None else lams
     if settings.bandwidth == "learned" and not choice.is_plain():
         raise ValueError(
             'bandwidth="learned" needs coefficients="shared" with penalty="ridge", '
@@ -165,6 +184,34 @@ def read_grid(
     if settings.bandwidth == "given":
         return Grid(check_widths(given.bandwidth, d), lams)
     return Grid(None, lams)
+
+
+def _check_ridge(given: LogDensityGradient, settings: GradientSettings) -> None:
+    """Refuse another scale of the penalty where it is not that of a plain ridge."""
+    plain = is_word(given.penalty, "ridge") and given.loss == "squared"
+    if settings.standardizes or not plain or given.coefficients == "multitask":
+        raise ValueError(
+            f'penalty_scale="{given.penalty_scale}" goes with penalty="ridge", '
+            'loss="squared", coefficients="shared" or "separate", and bandwidth="cv" '
+            "or widths of your own."
+        )
+
+
+def read_centers(given: LogDensityGradient, d: int) -> Floats | None:
+    """Centres that were given for ``d`` features, or None where they are drawn."""
+    if given.centers is None:
+        return None
+    centers = np.asarray(given.centers)
+    if centers.dtype.kind not in "biuf" or centers.ndim != 2 or centers.shape[1] != d:
+        raise ValueError(
+            f"centers must be numbers of shape (n_centers, {d}), a column for each "
+            f"feature of X; got {centers.dtype} of shape {centers.shape}."
+        )
+    if not len(centers) or not np.isfinite(centers).all():
+        raise ValueError("centers must have at least one row, and finite numbers only.")
+    if not is_word(given.n_centers, "auto"):
+        raise ValueError("Give either centers or n_centers, not both.")
+    return centers.astype(np.float64)
 
 
 def count_centers(

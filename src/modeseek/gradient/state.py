@@ -119,8 +119,11 @@ def rebuild_influence(
 def task_scales_of(estimator: LogDensityGradient) -> Floats:
     """Scale of G for every task at the fitted widths, shape (tasks,)."""
     choice = estimator.settings_.choice()
-    widths = estimator.bandwidth_ / frame_of(estimator).unit
-    return task_scales(widths, choice.shared, choice.common)
+    unit, power = frame_of(estimator).unit, estimator.settings_.scale_power
+    kind = choice.shared, choice.common
+    if power == 1:  # of standardised features too, whose units differ
+        return task_scales(estimator.bandwidth_ / unit, *kind)
+    return task_scales(estimator.bandwidth_ / unit, *kind, power, float(unit))
 
 
 def loss_curvature_of(estimator: LogDensityGradient) -> LossCurvature | None:

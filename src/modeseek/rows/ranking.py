@@ -145,6 +145,13 @@ def draw_centers(
     return ranking.first[rng.integers(edges[:-1], edges[1:])]
 
 
+def rows_among(X: Reals, points: Floats) -> Integers:
+    """Numbers of the rows that are equal to one of some points."""
+    _, name = np.unique(np.concatenate([points, X]), axis=0, return_inverse=True)
+    name = np.ravel(name)
+    return np.flatnonzero(np.isin(name[len(points) :], name[: len(points)]))
+
+
 def make_folds(
     sample: Sample,
     centers: Integers,
