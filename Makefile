@@ -35,8 +35,9 @@ $(VENV)/.bench: $(BIN)/python pyproject.toml
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
 
+# By file, as the tests of one share fitted models; a thread of BLAS for each process.
 test: lint
-	$(BIN)/python -m pytest -q -n auto
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist loadfile
 
 soak: $(VENV)/.test
 	$(BIN)/python -m pytest -q -m soak tests

@@ -1,5 +1,7 @@
 """Basins: inside, the Hessian is negative and every way up ends at the mode."""
 
+import functools
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs, make_moons
@@ -43,6 +45,12 @@ def modes_of(field):
     return find_modes(field, ends)
 
 
+@functools.cache
+def basins_of(name, seed):
+    field = FIELDS[name](seed)
+    return field, certain_basins(field, modes_of(field))
+
+
 def points_inside(basins, rng, n_points):
     """Points of every ellipsoid, most of them near its surface, and their modes."""
     k, d = basins.modes.shape
@@ -57,8 +65,7 @@ def points_inside(basins, rng, n_points):
 @pytest.mark.parametrize("name", FIELDS)
 @pytest.mark.parametrize("seed", range(12))
 def test_the_hessian_is_negative_definite_inside(name, seed):
-    field = FIELDS[name](seed)
-    basins = certain_basins(field, modes_of(field))
+    field, basins = basins_of(name, seed)
     points, _ = points_inside(basins, np.random.default_rng(seed), 300)
     assert (np.linalg.eigvalsh(curvature(field, points))[:, -1] < 0).all()
 
@@ -66,8 +73,7 @@ def test_the_hessian_is_negative_definite_inside(name, seed):
 @pytest.mark.parametrize("name", FIELDS)
 @pytest.mark.parametrize("seed", range(12))
 def test_rows_inside_climb_to_the_mode(name, seed):
-    field = FIELDS[name](seed)
-    basins = certain_basins(field, modes_of(field))
+    field, basins = basins_of(name, seed)
     points, own = points_inside(basins, np.random.default_rng(seed), 20)
     ends = climb(field, points, fixed_point(), tol=1e-5, max_iter=5000).points
     gap = np.linalg.norm((ends - basins.modes[own]) / field.widths, axis=1)
@@ -79,13 +85,7 @@ def test_rows_inside_climb_to_the_mode(name, seed):
 
 @pytest.mark.parametrize("name", FIELDS)
 def test_most_basins_are_wider_than_the_ends_of_climbs(name):
-    radii = np.concatenate(
-        [
-            basins.radii
-            for field in (FIELDS[name](seed) for seed in range(12))
-            for basins in [certain_basins(field, modes_of(field))]
-        ]
-    )
+    radii = np.concatenate([basins_of(name, seed)[1].radii for seed in range(12)])
     assert (radii >= 0.05).mean() > 0.8
     assert np.median(radii) >= 0.1
 
@@ -144,22 +144,26 @@ def test_a_feature_of_infinite_width_does_not_count():
 
 
 DATA = {
-    "moons": lambda: make_moons(1200, noise=0.05, random_state=0)[0],
-    "blobs": lambda: make_blobs(1200, 2, centers=20, random_state=0)[0],
-    "many_features": lambda: make_blobs(1200, 8, centers=10, random_state=0)[0],
-    "base": lambda: three_gaussians(6).sample(1200, random_state=0)[0],
+    "moons": lambda n: make_moons(n, noise=0.05, random_state=0)[0],
+    "blobs": lambda n: make_blobs(n, 2, centers=20, random_state=0)[0],
+    "many_features": lambda n: make_blobs(n, 8, centers=10, random_state=0)[0],
+    "base": lambda n: three_gaussians(6).sample(n, random_state=0)[0],
 }
 ESTIMATORS = {
     "auto": lambda: LogDensityGradient(bandwidth="auto"),
     "cv": lambda: LogDensityGradient(bandwidth="cv"),
     "kernels": KernelDensityGradient,
 }
+few_or_many = pytest.mark.parametrize(
+    "n", [800, pytest.param(1200, marks=pytest.mark.soak)]
+)
 
 
+@few_or_many
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("data", DATA)
-def test_fast_rows_get_the_modes_of_the_plain_loop(data, estimator):
-    rows = DATA[data]()
+def test_fast_rows_get_the_modes_of_the_plain_loop(data, estimator, n):
+    rows = DATA[data](n)
     model = ESTIMATORS[estimator]().fit(rows)
     field, Z = field_of(model), frame_of(model).enter(rows)
 
@@ -184,8 +188,9 @@ def test_fast_rows_get_the_modes_of_the_plain_loop(data, estimator):
     assert basins.find(field, fast.points)[1].any()
 
 
+@few_or_many
 @pytest.mark.parametrize("data", DATA)
-def test_predictions_of_the_training_rows_are_their_labels(data):
-    rows = DATA[data]()
+def test_predictions_of_the_training_rows_are_their_labels(data, n):
+    rows = DATA[data](n)
     model = ModeClustering(LogDensityGradient(bandwidth="auto")).fit(rows)
     np.testing.assert_array_equal(model.predict_modes(rows), model.row_modes_)

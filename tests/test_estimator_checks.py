@@ -1,28 +1,56 @@
-"""What scikit-learn asks of every estimator, with no expected failure."""
+"""What scikit-learn asks of every estimator, with no expected failure.
+
+``make test`` gives the variants a width and a penalty, where they can be given;
+``make soak`` lets them choose, as by default.
+"""
 
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
 
-ESTIMATORS = [
+DEFAULT = [
     LogDensityGradient(),
-    LogDensityGradient(coefficients="separate"),
     LogDensityGradient(bandwidth="learned"),
-    LogDensityGradient(coefficients="multitask"),
-    LogDensityGradient(penalty="l1"),
-    LogDensityGradient(positive=True),
-    LogDensityGradient(coefficients="separate", penalty="centers", alpha=1e-2),
-    LogDensityGradient(coefficients="separate", basis="common"),
-    LogDensityGradient(loss="even_power"),
     KernelDensityGradient(),
     ModeClustering(),
-    ModeClustering(LogDensityGradient(coefficients="multitask")),
 ]
-
+VARIANTS = [
+    {"coefficients": "separate"},
+    {"coefficients": "multitask"},
+    {"penalty": "l1"},
+    {"positive": True},
+    {"coefficients": "separate", "penalty": "centers", "alpha": 1e-2},
+    {"coefficients": "separate", "basis": "common"},
+    {"loss": "even_power"},
+]
+QUICK = {"bandwidth": 0.35, "alpha": 0.01}
 
 # A check asks for two clusters of rows whose density has one mode.
-@pytest.mark.filterwarnings("ignore:There are 1 modes, fewer than n_clusters=2")
-@parametrize_with_checks(ESTIMATORS)
+one_mode = pytest.mark.filterwarnings(
+    "ignore:There are 1 modes, fewer than n_clusters=2"
+)
+
+
+@one_mode
+@parametrize_with_checks(
+    [
+        *DEFAULT,
+        *(LogDensityGradient(**QUICK | variant) for variant in VARIANTS),
+        ModeClustering(LogDensityGradient(coefficients="multitask", **QUICK)),
+    ]
+)
 def test_estimator_keeps_the_rules_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.soak
+@one_mode
+@parametrize_with_checks(
+    [
+        *(LogDensityGradient(**variant) for variant in VARIANTS),
+        ModeClustering(LogDensityGradient(coefficients="multitask")),
+    ]
+)
+def test_variants_keep_the_rules_of_scikit_learn_by_default(estimator, check):
     check(estimator)

@@ -167,7 +167,7 @@ def fit_for_ever(rows):
 for rows in tables:
     threading.Thread(target=fit_for_ever, args=(rows,), daemon=True).start()
 rng = np.random.default_rng(0)
-for _ in range(20):
+for _ in range(int(sys.argv[1])):
     time.sleep(rng.uniform(0.0, 0.1))
     child = os.fork()
     if not child:
@@ -192,8 +192,8 @@ os._exit(0)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_processes_forked_during_fits_can_fit():
-    ended = subprocess.run(
-        [sys.executable, "-c", FORKS], capture_output=True, text=True, timeout=2700
-    )
+@pytest.mark.parametrize("n_forks", [5, pytest.param(20, marks=pytest.mark.soak)])
+def test_processes_forked_during_fits_can_fit(n_forks):
+    command = [sys.executable, "-c", FORKS, str(n_forks)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=2700)
     assert ended.returncode == 0, ended.stdout + ended.stderr
