@@ -56,6 +56,7 @@ def test_a_feature_left_out_counts_for_nothing_in_any_answer(tmp_path):
         np.testing.assert_array_equal(asked.predict(other), model.labels_)
     for ask in (model.transform, model.membership, model.outlier_score):
         np.testing.assert_array_equal(ask(other), ask(table))
+    np.testing.assert_array_equal(model.transform(table)[:, 4:], 0.0)
     assert np.isfinite(model.modes_).all()
     assert np.isfinite(model.merge_tree_.saddles).all()
     np.testing.assert_allclose(model.modes_[:, 4], table["year"].mean())
