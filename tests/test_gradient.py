@@ -532,6 +532,7 @@ def test_parameters_are_set_by_their_names():
         "gamma",
         "similarity",
         "loss",
+        "loss_power",
         "cv",
         "selection",
         "random_state",

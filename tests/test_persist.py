@@ -328,7 +328,7 @@ def test_what_could_not_be_loaded_is_not_saved(tmp_path):
 def test_a_penalty_that_is_a_function_is_not_saved(tmp_path):
     estimator = LogDensityGradient(30, penalty=PENALTIES["ridge"], bandwidth=1.0)
     model = ModeClustering(estimator).fit(X)
-    with pytest.raises(ModelError, match=r"extensions\.penalties.*by its name"):
+    with pytest.raises(ModelError, match=r"extensions\.penalties.*by name"):
         save_model(tmp_path / "model.skops", model)
 
 

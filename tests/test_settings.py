@@ -40,6 +40,7 @@ OTHERS = {
     "gamma": 2.0,
     "similarity": np.zeros((7, 7)),
     "loss": "shifted_kl",
+    "loss_power": 7.0,
     "cv": 0,
     "selection": "none",
     "random_state": "none",
@@ -95,9 +96,9 @@ def test_an_array_of_the_user_can_change_after_the_fit():
 def test_an_estimator_saved_before_a_parameter_was_there_has_its_default():
     model = LogDensityGradient(n_centers=20).fit(X)
     state = dict(model.__getstate__())
-    for name in ("selection", "penalty_scale", "centers"):
+    for name in ("selection", "penalty_scale", "centers", "loss_power"):
         del state[name]
-    state["settings_"] = type(model.settings_)(*model.settings_[:-2])
+    state["settings_"] = type(model.settings_)(*model.settings_[:-3])
     former = LogDensityGradient.__new__(LogDensityGradient)
     former.__setstate__(state)
     assert former.selection == former.settings_.selection == "one_se"

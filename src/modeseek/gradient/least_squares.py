@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from modeseek.field.fields import CommonField, PotentialField, SeparateField
 from modeseek.gradient.base import GradientEstimator
+from modeseek.gradient.extensions.losses import Derivatives
 from modeseek.gradient.extensions.penalties import Penalty, l1_paths
 from modeseek.gradient.moments import Moments
 from modeseek.gradient.settings import (
@@ -143,12 +144,17 @@ class LogDensityGradient(GradientEstimator):
         exp(-||difference of coefficients||^2) after a first solution with ones; or a
         symmetric array of shape (n_features, n_features) with entries from 0 to 1.
         The last two solve for all coefficients at once, far slower.
-    loss : str, default="squared"
+    loss : str or callable, default="squared"
         Distance to the true gradient: "squared", or one of the Bregman losses
         "even_power", "pseudo_huber", "log_cosh", "shifted_kl", "shifted_logistic"
         (:mod:`modeseek.gradient.extensions.losses` says why not as printed). They
         iterate over the rows, at the width that the squared loss chose, and take the
-        ridge only.
+        ridge only. A function is the Bregman loss of a strictly convex f: of an array
+        of gradients, positive and negative, in the unit of the data, it gives five
+        arrays, f and its first four derivatives.
+    loss_power : float, default=0.5
+        Exponent a of ``loss="even_power"``, which grows like ``abs(g) ** (1 + a)``:
+        0 is "pseudo_huber", 1 is "squared".
     cv : int, cross-validation generator or iterable of (train, test), default=5
         Number of folds; or splits, whose test rows must not overlap and which train
         on all other rows. Rows drawn as centres only train.
@@ -264,7 +270,8 @@ class LogDensityGradient(GradientEstimator):
         positive: bool = False,
         gamma: str | ArrayLike = "cv",
         similarity: str | ArrayLike = "ones",
-        loss: str = "squared",
+        loss: str | Derivatives = "squared",
+        loss_power: float = 0.5,
         cv: Any = 5,
         selection: str = "one_se",
         random_state: int | np.random.RandomState | None = 0,
@@ -283,6 +290,7 @@ class LogDensityGradient(GradientEstimator):
         self.gamma = gamma
         self.similarity = similarity
         self.loss = loss
+        self.loss_power = loss_power
         self.cv = cv
         self.selection = selection
         self.random_state = random_state

@@ -109,7 +109,7 @@ def task_scales(
     shared: bool,
     common: bool = False,
     power: int = 1,
-    unit: float = 1.0,
+    unit: float | Floats = 1.0,
 ) -> Floats:
     """Scale of G for every task, which penalties are relative to.
 
@@ -129,7 +129,7 @@ def task_scales(
         scales = np.asarray(inverse.sum(axis=-1, keepdims=True) / active)
     else:
         scales = np.where(inverse > 0, inverse, 1.0)
-    return np.asarray(scales**power * unit ** (2 - 2 * power))
+    return scales if power == 1 else scales**power * unit ** (2 - 2 * power)
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ class Problem(NamedTuple):
     steps: Floats | None = None  # (d,) of rounding, in the frame; 0 where there is none
     selection: str = "one_se"  # how the width is chosen from the hold-out losses
     scale_power: int = 1  # of the scale of G that penalties are relative to ...
-    unit: float = 1.0  # ... and the frame's, for powers that have a unit
+    unit: float | Floats = 1.0  # the frame's, for what has the data's unit
 
     def task_scales(self, widths: Floats) -> Floats:
         """Scale of G for every task at some widths; see :func:`task_scales`."""

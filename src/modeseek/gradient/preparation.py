@@ -94,7 +94,7 @@ def prepare(
         steps=rounding.step / frame.unit,
         selection=settings.selection,
         scale_power=settings.scale_power,
-        unit=1.0 if settings.scale_power == 1 else float(frame.unit),
+        unit=frame.unit,
     )
     if grid.has_choice:
         folds = check_folds(given.cv, source.n_rows or 0)

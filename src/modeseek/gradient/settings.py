@@ -17,7 +17,7 @@ from modeseek.gradient.extensions.choices import (
     check_loss_is_defined,
     make_choice,
 )
-from modeseek.gradient.extensions.losses import LOSSES
+from modeseek.gradient.extensions.losses import LOSSES, Derivatives
 from modeseek.gradient.extensions.penalties import PENALTIES, Penalty
 from modeseek.rows.arrays import Floats
 from modeseek.rows.source import Source
@@ -26,6 +26,7 @@ from modeseek.rows.validation import (
     check_choice,
     check_gammas,
     check_integer,
+    check_real,
     check_similarity,
     check_widths,
     is_word,
@@ -101,10 +102,11 @@ class GradientSettings(NamedTuple):
     basis: str = "derivative"
     penalty: str | Penalty = "ridge"
     positive: bool = False
-    loss: str = "squared"
+    loss: str | Derivatives = "squared"
     similarity: str | Floats = "ones"  # (d, d)
     selection: str = "one_se"
     penalty_scale: str = "relative"
+    loss_power: float = 0.5
 
     @property
     def scale_power(self) -> int:
@@ -135,7 +137,11 @@ def read_settings(given: LogDensityGradient, d: int) -> GradientSettings:
     if not isinstance(given.positive, bool | np.bool_):
         raise TypeError(f"positive must be True or False, got {given.positive!r}.")
     check_loss_is_defined(given.loss)
-    check_choice("loss", given.loss, tuple(LOSSES))
+    if not callable(given.loss):
+        check_choice("loss", given.loss, tuple(LOSSES))
+    power = check_real("loss_power", given.loss_power, least=0.0)
+    if power > 1.0:
+        raise ValueError(f"loss_power must be from 0 to 1, got {power:g}.")
     check_choice("selection", given.selection, SELECTIONS)
     check_choice("penalty_scale", given.penalty_scale, tuple(SCALE_POWERS))
     similarity = given.similarity
@@ -153,6 +159,7 @@ def read_settings(given: LogDensityGradient, d: int) -> GradientSettings:
         similarity,
         given.selection,
         given.penalty_scale,
+        power,
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from modeseek.errors import warn_user
 from modeseek.field.fields import CommonField, PotentialField, SeparateField
 from modeseek.gradient.base import frame_of
-from modeseek.gradient.extensions.losses import LOSSES, Rule, bregman_influence
+from modeseek.gradient.extensions.losses import Rule, bregman_influence
 from modeseek.gradient.extensions.penalties import response
 from modeseek.gradient.model import (
     LossCurvature,
@@ -121,9 +121,7 @@ def task_scales_of(estimator: LogDensityGradient) -> Floats:
     choice = estimator.settings_.choice()
     unit, power = frame_of(estimator).unit, estimator.settings_.scale_power
     kind = choice.shared, choice.common
-    if power == 1:  # of standardised features too, whose units differ
-        return task_scales(estimator.bandwidth_ / unit, *kind)
-    return task_scales(estimator.bandwidth_ / unit, *kind, power, float(unit))
+    return task_scales(estimator.bandwidth_ / unit, *kind, power, unit)
 
 
 def loss_curvature_of(estimator: LogDensityGradient) -> LossCurvature | None:
@@ -131,7 +129,9 @@ def loss_curvature_of(estimator: LogDensityGradient) -> LossCurvature | None:
     if estimator._curvature is None:
         return None
     A, c, widths = estimator._curvature
-    return LossCurvature(Rule(LOSSES[estimator.settings_.loss], c, widths), A)
+    loss = estimator.settings_.choice().loss
+    assert loss is not None
+    return LossCurvature(Rule(loss, c, widths), A)
 
 
 def penalty_of(estimator: LogDensityGradient) -> float | Floats:

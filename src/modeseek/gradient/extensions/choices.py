@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from modeseek.gradient.extensions.losses import LOSSES, PRINTED, Bregman
+from modeseek.gradient.extensions.losses import PRINTED, Bregman, find_loss
 from modeseek.gradient.extensions.multitask import multitask_path
 from modeseek.gradient.extensions.penalties import (
     ITERATIVE,
@@ -70,7 +70,7 @@ def make_choice(settings: GradientSettings) -> Choice:
         shared=coefficients == "shared",
         common=basis == "common",
         penalty=chosen,
-        loss=None if loss == "squared" else LOSSES[loss],
+        loss=None if loss == "squared" else find_loss(loss, settings.loss_power),
         multitask=coefficients == "multitask",
         iterative=penalty in ITERATIVE,
         path=penalty == "l1" and not positive,

@@ -20,10 +20,12 @@ the mean of the true gradient is zero, so it has both signs. What is meaningful:
   pseudo-Huber loss and whose a = 1 the squared, and log cosh (t / c), whose derivative
   is a logistic curve. Here c is twice the root mean square of that solution.
 
-All are scaled to f''(0) = 2, so that they tend to the squared loss as c grows. For
+These are scaled to f''(0) = 2, so that they tend to the squared loss as c grows. For
 a = 0 and for log cosh, -f + f' g is bounded: steep slopes through a few rows are then
 cheap, and only the penalty and short steps keep them away. So are those through rows
 near the end of a shifted loss's domain, where f'' has no bound.
+
+An f of the user's is taken as it is, of gradients in the unit of the data.
 """
 
 from __future__ import annotations
@@ -50,9 +52,6 @@ Derivatives: TypeAlias = Callable[[Floats], Five]
 #: squares.
 SHIFT, BEND = 4.0, 2.0
 
-#: Exponent a of the power loss.
-POWER = 0.5
-
 #: Newton's method ends when no coefficient moves by more than this (relative to the
 #: largest, or to 1), or after so many steps; each is halved at most so often.
 SETTLED, MAX_NEWTON, MAX_HALVINGS = 1e-10, 100, 40
@@ -70,6 +69,7 @@ class Bregman(NamedTuple):
 
     derivatives: Derivatives
     shifted: bool = False  # F is defined for u > -1 alone
+    own: bool = False  # F is the user's f, and c the unit of the data
 
 
 def _squared(u: Floats) -> Five:
@@ -120,10 +120,10 @@ def _shifted_logistic(u: Floats) -> Five:
     )
 
 
-#: Losses by name.
+#: Losses by name; the even power's exponent is a parameter.
 LOSSES: dict[str, Bregman] = {
     "squared": Bregman(_squared),
-    "even_power": Bregman(partial(_even_power, a=POWER)),
+    "even_power": Bregman(partial(_even_power, a=0.5)),
     "pseudo_huber": Bregman(partial(_even_power, a=0.0)),
     "log_cosh": Bregman(_log_cosh),
     "shifted_kl": Bregman(_shifted_kl, shifted=True),
@@ -139,6 +139,36 @@ PRINTED: dict[str, tuple[str, str]] = {
     ),
     "power": ("f(t) = (t^(1 + a) - t) / a", "'even_power'"),
 }
+
+
+def find_loss(loss: str | Derivatives, power: float) -> Bregman:
+    """The loss of a name, the even one of a power, or that of a user's f."""
+    if callable(loss):
+        return Bregman(partial(_checked, loss), own=True)
+    if loss == "even_power":
+        return Bregman(partial(_even_power, a=power))
+    return LOSSES[loss]
+
+
+def _checked(f: Derivatives, t: Floats) -> Five:
+    """What a user's f gives, if it is what it must be."""
+    given = f(t)
+    if not isinstance(given, tuple | list) or len(given) != 5:
+        raise ValueError(
+            "A loss of your own is a function of an array of gradients that gives five "
+            "arrays: f and its first four derivatives there."
+        )
+    values = [np.asarray(part, dtype=np.float64) for part in given]
+    if any(part.shape != t.shape for part in values):
+        shapes = [part.shape for part in values]
+        raise ValueError(f"loss gave arrays of shapes {shapes} for one of {t.shape}.")
+    if not (values[2] > 0.0).all():
+        raise ValueError(
+            "loss must be strictly convex: its second derivative, the third of the "
+            "five arrays, is not positive everywhere."
+        )
+    f0, f1, f2, f3, f4 = values
+    return f0, f1, f2, f3, f4
 
 
 class Rule(NamedTuple):
@@ -169,6 +199,8 @@ def gradient_scales(
     problem: Problem, widths: Floats, theta: Floats, loss: Bregman
 ) -> Floats:
     """Scale c (d,) of a loss, from a solution (tasks, b); 1 where that is zero."""
+    if loss.own:  # gradients of the frame are so many times those of the data
+        return np.broadcast_to(problem.unit, widths.shape).astype(np.float64)
 
     def kernel(rows: slice) -> tuple[Floats, Floats]:
         sizes = np.zeros((2, len(widths)))
