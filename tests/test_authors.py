@@ -108,6 +108,8 @@ def test_the_authors_scale_finds_the_toys_clusters_where_the_printed_one_does_no
         ({"centers": ["a", "b", "c"]}, "must be numbers"),
         ({"centers": np.empty((0, 3))}, "at least one row"),
         ({"centers": [[0.0, np.nan, 1.0]]}, "finite"),
+        ({"centers": X}, "Every row is one of the centers"),
+        ({"centers": 100.0 * X[:9]}, "in the unit of X"),
         ({"centers": X[:5], "n_centers": 5}, "either centers or n_centers"),
         ({"penalty_scale": "none"}, "penalty_scale must be one of"),
         ({"penalty_scale": "printed", "penalty": "l1"}, 'penalty="ridge"'),
@@ -119,3 +121,9 @@ def test_the_authors_scale_finds_the_toys_clusters_where_the_printed_one_does_no
 def test_what_does_not_go_together_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
         LogDensityGradient(**options).fit(X)
+
+
+def test_blurring_refuses_centres_that_stay_where_they_are():
+    estimator = LogDensityGradient(centers=X[:20], bandwidth=SIGMA, alpha=LAM)
+    with pytest.raises(ValueError, match="leave centers=None"):
+        ModeClustering(estimator, ascent="blurring").fit(X)

@@ -65,6 +65,11 @@ def _fixed_parameters(estimator: GradientEstimator) -> dict[str, Any]:
         fixed["alpha"] = estimator.alpha_
         if estimator.settings_.coefficients == "multitask":
             fixed["gamma"] = estimator.gamma_
+        if estimator.centers is not None:
+            raise ValueError(
+                "Blurring draws centres from the rows where they have moved to: leave "
+                "centers=None, or take another ascent."
+            )
         if estimator.gaussian_base_.any():
             raise ValueError(
                 "Blurring fits anew with fixed widths and no Gaussian base; give "

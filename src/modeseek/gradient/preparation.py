@@ -20,7 +20,6 @@ from modeseek.gradient.settings import (
 from modeseek.rows.arrays import Floats, Integers, Reals
 from modeseek.rows.coordinates import Frame, frame_from_centers, typical_distance
 from modeseek.rows.ranking import (
-    Sample,
     draw_centers,
     generator,
     make_folds,
@@ -67,7 +66,7 @@ def prepare(
 
     n_distinct = len(sample.ranking.first)
     most = n_distinct // 2 if grid.has_choice else n_distinct
-    centers, drawn = _take_centers(given, settings, sample, most, most_centers, rng)
+    centers, drawn = _take_centers(given, settings, overview, most, most_centers, rng)
     # A single centre has no distance to another: rows stand in for centres.
     reference = centers
     if len(centers) == 1:
@@ -99,6 +98,11 @@ def prepare(
     if grid.has_choice:
         folds = check_folds(given.cv, source.n_rows or 0)
         fold, n_folds = make_folds(sample, drawn, folds, rng)
+        if given.centers is not None and not n_folds:
+            raise ValueError(
+                "Every row is one of the centers, and none is left to judge widths and "
+                "penalties: give fewer centers, or bandwidth and alpha as numbers."
+            )
         problem = problem._replace(fold=fold, n_folds=n_folds)
     typical = np.where(summary.constant, np.inf, typical_distance(reference_rows))
     return Prepared(problem, frame, typical, settings, choice, grid, rng)
@@ -107,14 +111,21 @@ def prepare(
 def _take_centers(
     given: LogDensityGradient,
     settings: GradientSettings,
-    sample: Sample,
+    overview: Overview,
     most: int,
     most_centers: int | None,
     rng: np.random.Generator,
 ) -> tuple[Reals, Integers]:
     """Centres in the data's coordinates, and the rows of the sample that they are."""
+    summary, sample = overview.summary, overview.sample
     own = read_centers(given, sample.X.shape[1])
     if own is not None:
+        reach = (summary.high - summary.low).max()
+        if ((own < summary.low - reach) | (own > summary.high + reach)).any():
+            raise ValueError(
+                "Some of the centers are farther from all rows than rows are from each "
+                "other: give centers in the unit of X."
+            )
         return own, rows_among(sample.X, own)
     n_centers = count_centers(given, settings, most)
     n_centers = min(n_centers, most_centers or n_centers)

@@ -58,7 +58,7 @@ SELECTIONS = ("one_se", "min")
 #: 1 / width^2 out of the basis, whose coefficients are then as much smaller.
 SCALE_POWERS = {"printed": 0, "relative": 1, "authors": 2}
 
-#: The paper's candidates for width and penalty, its equation (5).
+#: The paper's candidates for width and penalty, its equation (6).
 PRINTED_CANDIDATES = 10.0 ** np.arange(-2.0, 1.01, 0.5)
 
 
