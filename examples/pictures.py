@@ -7,6 +7,7 @@ size of a poster.
 from __future__ import annotations
 
 import argparse
+import runpy
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,7 +31,8 @@ from modeseek.plot import (
     ValidationDisplay,
 )
 
-PICTURES = Path(__file__).resolve().parent.parent / "docs" / "pictures"
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+PICTURES = DOCS / "pictures"
 
 #: Pixels across: on a page, and on a poster.
 PAGE, POSTER = 800, 4000
@@ -47,7 +49,11 @@ def pictures() -> dict[str, Callable[[], object]]:
     wines = ModeClustering().fit(wine)
     digits, digit = load_digits(return_X_y=True)
     images = ModeClustering().fit(digits)
+    page = runpy.run_path(str(DOCS / "gallery" / "plot_1_coordinates.py"))
+    plt.close("all")
+    wines_and_pair = [name for name in page["tables"] if "pixels" not in name]
     return {
+        "found": lambda: page["compare"](wines_and_pair),
         "field": lambda: GradientFieldDisplay.from_estimator(smooth, toy),
         "rows": lambda: AscentDisplay.from_estimator(shapes, moons),
         "ascent": lambda: AscentDisplay.from_estimator(wines, wine),

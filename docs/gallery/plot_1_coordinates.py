@@ -90,19 +90,22 @@ def draw_line(ax, u, labels, model):
     ax.plot(grid, density, color="black")
     valley = model.transform(model.merge_tree_.saddles)[0, 0]
     ax.axvline(valley, color="black", linestyle=":")
-    ax.text(valley, 0.97 * ax.get_ylim()[1], "  valley", va="top")
+    top = 0.97 * ax.get_ylim()[1]
+    ax.text(valley, top, "valley", ha="center", va="top", backgroundcolor="white")
 
 
-def draw_found(ax, X, labels, model):
+def draw_found(ax, X, labels, model, leading):
     """Draw the coordinates that were found, or the plane of them that shows most."""
     points = model.transform(X)
-    if points.shape[1] == 1:
-        draw_line(ax, points[:, 0], labels, model)
-        return
     if points.shape[1] > 2:
         plane = LinearDiscriminantAnalysis(n_components=2)
         points = plane.fit_transform(points, labels)
-    draw_points(ax, points, labels)
+    if points.shape[1] == 1:
+        draw_line(ax, points[:, 0], labels, model)
+    else:
+        draw_points(ax, points, labels)
+    if np.corrcoef(points[:, 0], leading[:, 0])[0, 1] < 0:
+        ax.invert_xaxis()  # left is left in all panels
 
 
 def describe(who, truth, labels):
@@ -111,22 +114,28 @@ def describe(who, truth, labels):
     return f"{who}: {labels.max() + 1} clusters, ARI {agreement:.2f}"
 
 
-fig, axes = plt.subplots(3, 3, figsize=(10, 9.5), layout="constrained")
-for row, (name, model) in zip(axes, models.items(), strict=True):
-    X, truth = tables[name]
-    leading = PCA(2, random_state=0).fit_transform(scale(X))
-    others = HDBSCAN(copy=True).fit_predict(X if "pixels" in name else scale(X))
-    draw_found(row[0], X, number_like(truth, model.labels_), model)
-    draw_points(row[1], leading, truth)
-    draw_points(row[2], leading, number_like(truth, others))
-    row[0].set_title(describe("modeseek", truth, model.labels_))
-    row[1].set_title(f"what they are: {truth.max() + 1} classes")
-    row[2].set_title(describe("HDBSCAN", truth, others))
-    row[0].set_ylabel(name, fontsize="large")
-    row[1].set(xlabel="principal component 1", ylabel="component 2")
-    row[2].set(xlabel="principal component 1", ylabel="component 2")
-    for ax in row:
-        ax.set(xticks=[], yticks=[])
+def compare(names):
+    """Draw what modeseek found, what is true and what HDBSCAN found, table by table."""
+    size = (10, 3.2 * len(names))
+    axes = plt.subplots(len(names), 3, figsize=size, layout="constrained")[1]
+    for row, name in zip(axes, names, strict=True):
+        (X, truth), model = tables[name], models[name]
+        leading = PCA(2, random_state=0).fit_transform(scale(X))
+        others = HDBSCAN(copy=True).fit_predict(X if "pixels" in name else scale(X))
+        draw_found(row[0], X, number_like(truth, model.labels_), model, leading)
+        draw_points(row[1], leading, truth)
+        draw_points(row[2], leading, number_like(truth, others))
+        row[0].set_title(describe("modeseek", truth, model.labels_))
+        row[1].set_title(f"what they are: {truth.max() + 1} classes")
+        row[2].set_title(describe("HDBSCAN", truth, others))
+        row[0].set_ylabel(name, fontsize="large")
+        row[1].set(xlabel="principal component 1", ylabel="component 2")
+        row[2].set(xlabel="principal component 1", ylabel="component 2")
+        for ax in row:
+            ax.set(xticks=[], yticks=[])
+
+
+compare(list(tables))
 
 # %%
 # **Wines:** the three cultivars are three hills in two coordinates, and wines that had
