@@ -2,6 +2,7 @@
 
     python -m reproduce                  # reduced size
     python -m reproduce --size full      # the paper's size, 100 runs
+    python -m reproduce --page docs/reproduce.md     # the outcome into the page, too
 
 What was computed before is read from the CSV files in the folder of results, so that an
 interrupted run goes on where it was. Real data is sought in the folder that the
@@ -14,13 +15,14 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
 from reproduce import climb, comparison, gradients, images, toy
-from reproduce.page import write_index
+from reproduce.page import update_page, write_index
 from reproduce.runs import Lab
 from reproduce.sizes import SIZES
 
@@ -34,6 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--size", choices=SIZES, default="reduced")
     parser.add_argument("--out", type=Path, default=Path("out/reproduce"))
+    parser.add_argument("--page", type=Path, help="page to put the outcome in")
     options = parser.parse_args(arguments)
     folder = os.environ.get("MODESEEK_DATA")
     data = Path(folder) if folder else None
@@ -44,12 +47,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     entries = []
     # Sums of threads come in any order; one thread of BLAS and OpenMP gives the same
     # numbers every time.
-    with threadpool_limits(1):
+    with threadpool_limits(1), warnings.catch_warnings():
+        # The paper's candidates end where they end.
+        warnings.filterwarnings("ignore", "The chosen .* is the first or last")
         for experiment in EXPERIMENTS:
             name = experiment.__name__.rpartition(".")[2]
             print(f"{name}: {experiment.__doc__.splitlines()[0]}", file=sys.stderr)
             entries += experiment.run(lab)
     print(write_index(entries, lab.size, options.out))
+    if options.page is not None:
+        update_page(options.page, lab.size, options.out)
     return 0
 
 

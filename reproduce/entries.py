@@ -13,6 +13,8 @@ class Claim:
 
     ``holds`` is computed by the stated criterion; None where nothing was run, and
     ``why`` then says what is missing. Otherwise ``why`` is shown where it fails.
+    ``elsewhere`` is whether it holds by another reading of what the paper leaves open,
+    whose numbers are in ``here`` too.
     """
 
     paper: str
@@ -21,12 +23,15 @@ class Claim:
     holds: bool | None
     why: str = ""
     timed: bool = False
+    elsewhere: bool = False
 
     @property
     def verdict(self) -> str:
         if self.holds is None:
             return "not run"
-        return "agrees" if self.holds else "disagrees"
+        if self.holds:
+            return "agrees"
+        return "depends" if self.elsewhere else "disagrees"
 
 
 @dataclass(frozen=True)

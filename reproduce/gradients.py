@@ -1,7 +1,7 @@
 """Figures 1, 2 and 3: the gradient of the log-density, directly and through a density.
 
 Rows of a standard normal and of two Gaussians at -2 and 2, further features standard
-normal. LSLDG is ``LogDensityGradient`` with separate coefficients, KDE is
+normal. LSLDG has separate coefficients and the authors' setting, KDE is
 ``KernelDensityGradient`` with the paper's candidates. Errors are at 2000 fresh rows.
 """
 
@@ -14,7 +14,15 @@ import numpy as np
 from modeseek import KernelDensityGradient, LogDensityGradient
 from modeseek.datasets import gaussian, two_gaussians
 from reproduce.entries import Claim, Entry, Table, mean_std
-from reproduce.methods import DEFAULTS, LSLDG, MEAN_SHIFT, MEAN_SHIFT_FINE, PAPER_GRID
+from reproduce.methods import (
+    DEFAULTS,
+    LSLDG,
+    LSLDG_OURS,
+    MEAN_SHIFT,
+    MEAN_SHIFT_FINE,
+    PAPER_GRID,
+    lsldg_gradient,
+)
 from reproduce.pictures import STYLES, line_with_spread, panels, save
 from reproduce.runs import Lab, Row, numbers
 
@@ -24,8 +32,9 @@ TOYS = {"Gaussian": gaussian, "two Gaussians": two_gaussians}
 REACH = {"Gaussian": 3.0, "two Gaussians": 5.0}
 
 ESTIMATORS = {
-    "LSLDG": lambda: LogDensityGradient(coefficients="separate"),
+    "LSLDG": lsldg_gradient,
     "KDE": lambda: KernelDensityGradient(PAPER_GRID),
+    "LSLDG, our grid": lambda: lsldg_gradient(LSLDG_OURS),
     "LSLDG, defaults of clustering": lambda: LogDensityGradient(bandwidth="auto"),
     "KDE, fine grid": lambda: KernelDensityGradient(),
 }
@@ -33,7 +42,7 @@ ESTIMATORS = {
 LOOKS = dict(
     zip(
         ESTIMATORS,
-        [STYLES[m] for m in (LSLDG, MEAN_SHIFT, DEFAULTS, MEAN_SHIFT_FINE)],
+        [STYLES[m] for m in (LSLDG, MEAN_SHIFT, LSLDG_OURS, DEFAULTS, MEAN_SHIFT_FINE)],
         strict=True,
     )
 )
@@ -223,9 +232,8 @@ def figure_2_or_3(lab: Lab, rows: list[Row], toy: str, name: str) -> Entry:
         f"n = {lab.size.rows}, {lab.size.gradient_runs} runs (the paper: 1000, 100). "
         "The error is the squared distance to the true gradient, summed over features, "
         f"at {N_FRESH} fresh rows; the paper does not say whether it sums or where it "
-        "measures. LSLDG has separate coefficients and our scale-free grid of widths "
-        "and penalties (the printed one has a penalty that is too strong for wide "
-        "kernels); KDE has the paper's candidates.",
+        "measures. LSLDG has separate coefficients and the authors' setting; KDE has "
+        "the paper's candidates.",
         claims,
         [(picture, "Profiles, densities, and errors over the number of features")],
         [table],

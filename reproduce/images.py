@@ -235,7 +235,7 @@ def segment_claims(ari: dict[str, np.ndarray]) -> list[Claim]:
             f"mean within {CLOSE:g} of the printed one",
             mean_std(ari[m]),
             bool(abs(ari[m].mean() - PAPER[m][0]) <= CLOSE),
-            "Colour space, ties, centres and grids of widths are not given in the "
+            "Colour space, ties and grids of widths are not given in the "
             "paper, and decide how many segments there are.",
         )
         for text, m in zip(TABLE_CLAIMS[1:], (MEAN_SHIFT, LSLDG), strict=True)

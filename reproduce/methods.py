@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import pdist
@@ -15,10 +17,11 @@ from sklearn.mixture import GaussianMixture
 
 from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
 
-#: The paper's candidates for widths, equation (6).
+#: The paper's candidates for widths and penalties, its equation (6).
 PAPER_GRID = 10.0 ** np.arange(-2.0, 1.01, 0.5)
 
-LSLDG, DEFAULTS = "LSLDG, paper's setting", "modeseek, defaults"
+LSLDG, DEFAULTS = "LSLDG, authors' setting", "modeseek, defaults"
+LSLDG_PRINTED, LSLDG_OURS = "LSLDG, as printed", "LSLDG, our grid"
 MEAN_SHIFT = "Gaussian mean shift, paper's grid"
 MEAN_SHIFT_FINE = "Gaussian mean shift, fine grid"
 
@@ -28,16 +31,34 @@ MOST_COMPONENTS = 10
 Clustering = Callable[[np.ndarray, int], np.ndarray]
 
 
-def lsldg(
-    width: str | float = "cv",
-    n_centers: str | int = "auto",
-    coefficients: str = "separate",
-) -> ModeClustering:
-    """The paper's setting: every mode is a cluster."""
-    estimator = LogDensityGradient(
-        bandwidth=width, n_centers=n_centers, coefficients=coefficients
-    )
-    return ModeClustering(estimator, prominence=0.0)
+#: What is given to LogDensityGradient. The authors' published code, the paper to the
+#: letter, and the library's own grid, scale of the penalty and choice of the width.
+CONVENTIONS: dict[str, dict[str, Any]] = {
+    LSLDG: {
+        "bandwidth": PAPER_GRID,
+        "alpha": PAPER_GRID,
+        "penalty_scale": "authors",
+        "selection": "min",
+    },
+    LSLDG_PRINTED: {
+        "bandwidth": PAPER_GRID,
+        "alpha": PAPER_GRID,
+        "penalty_scale": "printed",
+        "selection": "min",
+    },
+    LSLDG_OURS: {},
+}
+
+
+def lsldg_gradient(convention: str = LSLDG, **options: Any) -> LogDensityGradient:
+    """The paper's main model, by one of the conventions."""
+    given = {"coefficients": "separate", **CONVENTIONS[convention], **options}
+    return LogDensityGradient(**given)
+
+
+def lsldg(convention: str = LSLDG, **options: Any) -> ModeClustering:
+    """The paper's clustering: every mode is a cluster."""
+    return ModeClustering(lsldg_gradient(convention, **options), prominence=0.0)
 
 
 def mean_shift(width: str | float | np.ndarray = PAPER_GRID) -> ModeClustering:
@@ -70,11 +91,16 @@ def plscan(X: np.ndarray, k: int) -> np.ndarray:
     return np.asarray(PLSCAN(num_threads=1).fit_predict(X))
 
 
+#: Those of this library, not yet fitted.
+MODELS: dict[str, Callable[[], ModeClustering]] = {
+    **{name: partial(lsldg, name) for name in CONVENTIONS},
+    DEFAULTS: ModeClustering,
+    MEAN_SHIFT: mean_shift,
+    MEAN_SHIFT_FINE: partial(mean_shift, "cv"),
+}
+
+#: Those of others.
 METHODS: dict[str, Clustering] = {
-    LSLDG: lambda X, k: lsldg().fit_predict(X),
-    DEFAULTS: lambda X, k: ModeClustering().fit_predict(X),
-    MEAN_SHIFT: lambda X, k: mean_shift().fit_predict(X),
-    MEAN_SHIFT_FINE: lambda X, k: mean_shift("cv").fit_predict(X),
     "k-means": lambda X, k: KMeans(k, n_init=10, random_state=0).fit_predict(X),
     "spectral clustering": spectral,
     "HDBSCAN": lambda X, k: HDBSCAN(copy=True).fit_predict(X),

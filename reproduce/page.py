@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shutil
 from html import escape
 from pathlib import Path
 
@@ -20,11 +21,15 @@ caption { text-align: left; font-weight: 600; padding-bottom: 0.3rem; }
 th, td { text-align: left; vertical-align: top; padding: 0.3rem 0.6rem;
   border-bottom: 1px solid #d0d7de; }
 .verdict { font-weight: 600; white-space: nowrap; }
-.agrees { color: #00694d; } .disagrees { color: #a33f00; } .not-run { color: #57606a; }
+.agrees { color: #00694d; } .depends { color: #7a5c00; }
+.disagrees { color: #a33f00; } .not-run { color: #57606a; }
 figure { margin: 1rem 0; } figcaption { color: #57606a; font-size: 0.88rem; }
 """
 
-SIGNS = {"agrees": "✓", "disagrees": "✗", "not run": "-"}
+#: Marks on the page of the documentation, between which the outcome stands.
+FROM_HERE, TO_HERE = "<!-- written by python -m reproduce -->", "<!-- to here -->"
+
+SIGNS = {"agrees": "✓", "depends": "≈", "disagrees": "✗", "not run": "-"}
 
 
 def write_index(entries: list[Entry], size: Size, out: Path) -> Path:
@@ -42,9 +47,10 @@ def write_index(entries: list[Entry], size: Size, out: Path) -> Path:
 the Gradient of a Log-Density</i> (Sasaki, Hyvärinen, Sugiyama, 2014): what the paper
 claims, what came out here, and whether they agree. A verdict is computed from the
 numbers by the criterion beside it; where the paper prints no number, the criterion is
-ours. Claims about time depend on the machine and may change from run to run; all
-other numbers are the same every time. Every number is in the CSV files beside this
-page.</p>
+ours. "Depends" is what holds by one reading of what the paper leaves open and not by
+another, both shown. Claims about time depend on the machine and may change from run to
+run; all other numbers are the same every time. Every number is in the CSV files beside
+this page.</p>
 <p>Size of this run: <b>{escape(size.name)}</b>. Claims: {escape(summary)}.</p>
 {render_outcome(entries)}
 {body}
@@ -124,16 +130,41 @@ def render_table(table: Table) -> str:
 
 def write_outcome(entries: list[Entry], out: Path) -> None:
     """The claims and verdicts, as CSV and as a table for Markdown."""
-    head = ["entry", "paper", "criterion", "here", "verdict", "timed"]
+    head = ["entry", "paper", "criterion", "here", "verdict", "timed", "why"]
     lines = [
-        [e.name, c.paper, c.criterion, c.here, c.verdict, "yes" if c.timed else "no"]
+        [e.name, c.paper, c.criterion, c.here, c.verdict, timed, reason(c)]
         for e in entries
         for c in e.claims
+        for timed in ("yes" if c.timed else "no",)
     ]
     with (out / "outcome.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(head)
         writer.writerows(lines)
     text = ["| entry | the paper | here | verdict |", "| --- | --- | --- | --- |"]
-    text += [f"| {li[0]} | {li[1]} | {li[3]} | {li[4]} |" for li in lines]
+    text += [table_line(dict(zip(head, line, strict=True))) for line in lines]
     (out / "outcome.md").write_text("\n".join(text) + "\n", encoding="utf-8")
+
+
+def table_line(claim: dict[str, str]) -> str:
+    """A claim in the table for Markdown, with the reason where it does not agree."""
+    verdict = " ".join(filter(None, [f"**{claim['verdict']}**", claim["why"]]))
+    return f"| {claim['entry']} | {claim['paper']} | {claim['here']} | {verdict} |"
+
+
+def reason(claim: Claim) -> str:
+    return "" if claim.holds else claim.why
+
+
+def update_page(page: Path, size: Size, out: Path) -> None:
+    """Put the outcome between the two marks of a page; the CSV files go beside it."""
+    text = page.read_text(encoding="utf-8")
+    head, rest = text.split(FROM_HERE)
+    _, tail = rest.split(TO_HERE)
+    table = (out / "outcome.md").read_text(encoding="utf-8")
+    body = f"{FROM_HERE}\n\n{size.describe()}\n\n{table}\n{TO_HERE}"
+    page.write_text(head + body + tail, encoding="utf-8")
+    folder = page.with_suffix("")
+    folder.mkdir(exist_ok=True)
+    for path in sorted(out.glob("*.csv")):
+        shutil.copyfile(path, folder / path.name)

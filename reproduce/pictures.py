@@ -12,11 +12,20 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from reproduce.methods import DEFAULTS, LSLDG, MEAN_SHIFT, MEAN_SHIFT_FINE
+from reproduce.methods import (
+    DEFAULTS,
+    LSLDG,
+    LSLDG_OURS,
+    LSLDG_PRINTED,
+    MEAN_SHIFT,
+    MEAN_SHIFT_FINE,
+)
 
 #: Okabe and Ito; a method has the same colour, mark and dashes in every figure.
 STYLES: dict[str, dict[str, Any]] = {
     LSLDG: {"color": "#0072B2", "marker": "o", "linestyle": "-"},
+    LSLDG_OURS: {"color": "#332288", "marker": "D", "linestyle": "-"},
+    LSLDG_PRINTED: {"color": "#6b6b6b", "marker": "x", "linestyle": "-."},
     DEFAULTS: {"color": "#009E73", "marker": "s", "linestyle": "-"},
     MEAN_SHIFT: {"color": "#D55E00", "marker": "^", "linestyle": "--"},
     MEAN_SHIFT_FINE: {"color": "#E69F00", "marker": "v", "linestyle": "--"},

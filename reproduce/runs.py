@@ -84,11 +84,16 @@ def timed(compute: Callable[..., dict[str, Any]], key: Key) -> dict[str, Any]:
     return {**results, "warnings": len(given), "seconds": seconds}
 
 
+def sources(script: str) -> list[Path]:
+    """Files that the numbers of a script come from."""
+    library = sorted(Path(modeseek.__file__).parent.rglob("*.py"))
+    return [*library, HERE / "methods.py", Path(script)]
+
+
 def code_mark(script: str) -> str:
     """Eight digits that change with the library, the script and what they stand on."""
-    files = sorted(Path(modeseek.__file__).parent.glob("*.py"))
     digest = hashlib.sha256()
-    for path in [*files, HERE / "methods.py", Path(script)]:
+    for path in sources(script):
         digest.update(path.read_bytes())
     for package in (np, scipy, sklearn):
         digest.update(package.__version__.encode())

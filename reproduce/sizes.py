@@ -25,6 +25,17 @@ class Size:
     speech_rows: int  # of each speaker
     peers: tuple[str, ...]
 
+    def describe(self) -> str:
+        """What was run, in a sentence."""
+        features = ", ".join(map(str, self.cluster_features))
+        return (
+            f"Size of this run: **{self.name}**. {self.gradient_runs} runs of figures "
+            f"1 to 3, {self.cluster_runs} of figure 5 ({features} features), "
+            f"{self.images} images, {self.accelerometry_runs} draws of each "
+            f"accelerometry set and {self.speech_runs} of each pair of speakers "
+            f"({self.speech_rows} rows a speaker)."
+        )
+
 
 SKLEARN_PEERS = ("HDBSCAN", "MeanShift", "GMM + BIC")
 
@@ -51,7 +62,7 @@ REDUCED = Size(
     gradient_runs=3,
     gradient_features=(1, 2, 4, 6, 8, 10),
     cluster_runs=2,
-    cluster_features=(2, 4, 6, 8, 10),
+    cluster_features=(2, 3, 4, 6, 8, 10),
     rows=1000,
     widths=(0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0),
     width_features=8,
@@ -60,7 +71,7 @@ REDUCED = Size(
     images=6,
     accelerometry_runs=5,
     speech_runs=1,
-    speech_rows=60,
+    speech_rows=200,
     peers=FULL.peers,
 )
 

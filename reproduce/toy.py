@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
 from modeseek.datasets import three_gaussians
@@ -16,6 +17,7 @@ from reproduce.methods import (
     LSLDG,
     MEAN_SHIFT,
     METHODS,
+    MODELS,
     how_many,
     installed,
     lsldg,
@@ -37,14 +39,19 @@ def compute(
     """Cluster one sample."""
     X, y = three_gaussians(features).sample(rows, random_state=seed)
     if width and method == MEAN_SHIFT:
-        labels = mean_shift(float(width)).fit_predict(X)
+        model = mean_shift(float(width))
     elif width:
-        labels = lsldg(float(width)).fit_predict(X)
+        model = lsldg(method, bandwidth=float(width))
     elif centers:
-        labels = lsldg(n_centers=int(centers)).fit_predict(X)
+        model = lsldg(method, n_centers=int(centers))
+    elif method in MODELS:
+        model = MODELS[method]()
     else:
-        labels = METHODS[method](X, 3)
-    return {"ari": adjusted_rand_score(y, labels), "clusters": how_many(labels)}
+        model = None
+    labels = METHODS[method](X, 3) if model is None else model.fit_predict(X)
+    chosen = "" if model is None else float(np.median(model.estimator_.bandwidth_))
+    ari = adjusted_rand_score(y, labels)
+    return {"ari": ari, "clusters": how_many(labels), "bandwidth": chosen}
 
 
 def make_key(

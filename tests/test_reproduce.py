@@ -2,19 +2,25 @@
 
 import csv
 import re
+import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib")
 
-from reproduce import comparison, runs
+from reproduce import comparison, gradients, runs, toy
 from reproduce.__main__ import main
 from reproduce.entries import Claim
-from reproduce.methods import LSLDG, MEAN_SHIFT, PAPER_GRID
+from reproduce.methods import LSLDG, MEAN_SHIFT, MODELS, PAPER_GRID
+from reproduce.page import FROM_HERE, TO_HERE, table_line, update_page
 from reproduce.runs import NOT_COMPARED, Lab, numbers
 from reproduce.sizes import FULL, TINY
+
+#: The committed run, beside the page that shows it.
+PAGE = Path(__file__).parents[1] / "docs" / "reproduce"
 
 ENTRIES = [
     *(f"Figure {k}" for k in (1, 2, 3, 4)),
@@ -134,6 +140,59 @@ def test_lines_of_other_code_are_computed_again(tmp_path, monkeypatch):
     assert complete(tmp_path, [0, 1]) == [0, 1]
 
 
+def test_the_mark_of_the_code_covers_every_folder_of_the_library():
+    covered = {Path(path).name for path in runs.sources(__file__)}
+    assert {"moments.py", "saddles.py", "methods.py", "test_reproduce.py"} <= covered
+
+
+@pytest.mark.parametrize("method", MODELS)
+def test_the_page_has_the_clusterings_of_todays_code(method):
+    """If this fails, run python -m reproduce --page docs/reproduce.md again."""
+    where = {"method": method, "features": "2", "seed": "0", "centers": ""}
+    where |= {"rows": str(FULL.rows), "width": ""}
+    (line,) = (r for r in read(PAGE / "toy.csv") if where.items() <= r.items())
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The chosen .* is the first or last")
+        found = toy.compute(method, 2, FULL.rows, "", "", 0)
+    assert float(line["ari"]) == pytest.approx(found["ari"], abs=1e-3)
+    assert float(line["bandwidth"]) == pytest.approx(found["bandwidth"], rel=1e-4)
+    assert int(line["clusters"]) == found["clusters"]
+
+
+@pytest.mark.parametrize("estimator", gradients.ESTIMATORS)
+def test_the_page_has_the_gradients_of_todays_code(estimator):
+    """If this fails, run python -m reproduce --page docs/reproduce.md again."""
+    key = {"toy": "two Gaussians", "features": 1, "rows": FULL.rows, "seed": 0}
+    key |= {"estimator": estimator}
+    where = {name: str(value) for name, value in key.items()}
+    (line,) = (r for r in read(PAGE / "gradients.csv") if where.items() <= r.items())
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The chosen .* is the first or last")
+        found = gradients.compute(**key)
+    assert float(line["error"]) == pytest.approx(found["error"], rel=1e-3)
+
+
+def test_the_page_shows_the_outcome_of_its_run():
+    page = PAGE.with_suffix(".md").read_text("utf-8")
+    outcome = read(PAGE / "outcome.csv")
+    assert {claim["entry"] for claim in outcome} == set(ENTRIES)
+    assert all(table_line(claim) in page for claim in outcome)
+
+
+def test_an_outcome_is_put_between_the_marks_of_a_page(two_folders, tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{FROM_HERE}\nformer run\n{TO_HERE}\nafter\n")
+    for _ in range(2):  # again and again
+        update_page(page, TINY, two_folders[0])
+    text = page.read_text("utf-8")
+    assert text.startswith("before")
+    assert text.endswith("after\n")
+    assert "**tiny**" in text
+    assert "| Figure 4 |" in text
+    assert "former run" not in text
+    assert read(tmp_path / "page" / "toy.csv") == read(two_folders[0] / "toy.csv")
+
+
 def test_an_unknown_setting_is_an_error():
     with pytest.raises(LookupError, match="No run has"):
         numbers([{"seed": "0", "ari": "1"}], "ari", seed=1)
@@ -142,6 +201,8 @@ def test_an_unknown_setting_is_an_error():
 def test_a_verdict_follows_from_the_criterion():
     verdicts = [Claim("p", "c", "h", holds).verdict for holds in (True, False, None)]
     assert verdicts == ["agrees", "disagrees", "not run"]
+    other = [Claim("p", "c", "h", h, elsewhere=True) for h in (True, False, None)]
+    assert [c.verdict for c in other] == ["agrees", "depends", "not run"]
 
 
 def test_candidates_and_runs_are_the_papers():

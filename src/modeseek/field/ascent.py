@@ -293,7 +293,7 @@ def largest_step_size(field: Field) -> float:
     mass = field.evaluate(field.centers)
     largest = np.maximum(mass.factor * mass.mass, 0.0).max()
     if largest <= 0.0:
-        largest = max(mass.bound.max(), SMALLEST_MASS)
+        largest = mass.bound.max()
     return float(np.min(field.widths) ** 2 / largest)
 
 
