@@ -329,6 +329,26 @@ def test_the_l1_path_of_a_unit_matrix_is_soft_thresholding():
     )
 
 
+@pytest.mark.parametrize("size", [1e-13, 1e9])
+@pytest.mark.parametrize("unit", [1e-11, 1e7])
+def test_an_l1_path_does_not_depend_on_units(size, unit):
+    rng = np.random.default_rng(0)
+    root, h = rng.normal(size=(20, 8)), rng.normal(size=8)
+    G = root.T @ root / 20
+    lams, theta = l1_knots(G, h, 0.01)
+    scaled_lams, scaled_theta = l1_knots(size * G, unit * h, 0.01 * unit)
+    np.testing.assert_allclose(scaled_lams, unit * lams, rtol=1e-9)
+    np.testing.assert_allclose(scaled_theta, unit / size * theta, rtol=1e-6)
+
+
+def test_coefficients_that_are_not_negative_bear_rounding_of_their_gram_matrix():
+    root = np.array([[1.0, 1.0, 0.5]])
+    G = root.T @ root - 1e-15 * np.eye(3)  # indefinite by that alone
+    theta = positive_ridge_path(G[None], -root, np.ones(1), np.zeros(1))[0, :, 0]
+    assert (theta >= 0).all()
+    np.testing.assert_allclose(root @ theta, 1.0, rtol=1e-6)
+
+
 def as_moments(G, h, weight=4.0):
     return Moments(weight * G, weight * h, np.ones(h.shape[1]), np.asarray(weight))
 

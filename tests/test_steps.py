@@ -380,6 +380,11 @@ def test_gradient_ascent_moves_by_the_gradient():
     np.testing.assert_allclose(move, 0.3 * np.einsum("mb,mbd->md", P, steps / WIDTHS))
 
 
+def test_the_largest_step_size_of_nothing_is_a_number():
+    nothing = PAIR._replace(theta=np.zeros(len(PAIR.theta)))
+    assert np.isfinite(largest_step_size(nothing))
+
+
 def test_the_largest_step_size_is_that_of_the_fixed_point_at_the_heaviest_centre():
     P = np.exp(-0.5 * (((CENTERS[:, None] - CENTERS) / WIDTHS) ** 2).sum(axis=2))
     for size in (0.01, 1.0, 100.0):

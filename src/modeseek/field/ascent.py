@@ -293,7 +293,7 @@ def largest_step_size(field: Field) -> float:
     mass = field.evaluate(field.centers)
     largest = np.maximum(mass.factor * mass.mass, 0.0).max()
     if largest <= 0.0:
-        largest = mass.bound.max()
+        largest = max(mass.bound.max(), SMALLEST_MASS)
     return float(np.min(field.widths) ** 2 / largest)
 
 

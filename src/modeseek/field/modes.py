@@ -43,6 +43,13 @@ PUSH = 0.1
 
 MAX_NEWTON = 100
 
+#: Longest last step, in widths, and most steps of the fixed point in its place.
+CLIMBED, MAX_CLIMB = 1e-6, 1000
+
+#: Multiplications that a step of Newton's method may take for the ends of a fit
+#: together, about half a second's, and for one row. Beyond, the fixed point goes on.
+STEP_WORK, ROW_STEP_WORK = 2e9, 1e7
+
 
 class Polished(NamedTuple):
     """Stationary points near the points given."""
@@ -77,6 +84,29 @@ def _local_shape(field: Field, Z: Floats) -> _LocalShape:
         vectors = np.take_along_axis(vectors, order[:, None, :], axis=2)
     size = np.maximum(here.size, np.finfo(float).tiny)
     return _LocalShape(g, values, vectors, size)
+
+
+def newton_work(field: Field) -> float:
+    """Multiplications of one of Newton's steps: a Hessian and its eigenvectors."""
+    b, d = field.centers.shape
+    return float(10 * d**3 + b * d**2)
+
+
+def _polish(field: Field, Z: Floats, newton: bool) -> Polished:
+    """Newton's method to the maxima, or the fixed point where it is too much work."""
+    if newton:
+        return polish(field, Z)
+    arrived = climb(field, Z, fixed_point(), tol=CLIMBED, max_iter=MAX_CLIMB)
+    here = field.evaluate(arrived.points)
+    alive = here.size >= ALIVE * field.evaluate(field.centers).size.max()
+    uphill = scaled_gradient(field, here)
+    slope = np.linalg.norm(uphill, axis=1, keepdims=True)
+    return Polished(
+        arrived.points,
+        is_mode=alive & arrived.converged,
+        is_flat=~alive,
+        direction=uphill / np.maximum(slope, 1e-300) * finite_widths(field),
+    )
 
 
 def polish(field: Field, Z: Floats) -> Polished:
@@ -138,7 +168,9 @@ def _improves(field: Field, start: Floats, end: Floats) -> Bools:
 @one_blas_thread()
 def find_modes(field: Field, ends: Floats) -> Floats:
     """Distinct maxima at the ends (m, d) of climbs, polished; there may be none."""
-    polished = polish(field, cell_means(ends, field.widths, AT_MODE)[0])
+    ends = cell_means(ends, field.widths, AT_MODE)[0]
+    affordable = len(ends) * newton_work(field) <= STEP_WORK
+    polished = _polish(field, ends, newton=affordable)
     points = polished.points[polished.is_mode]
     if len(points) < 2:
         return points
@@ -209,12 +241,14 @@ def assign_modes(
     if basins is not None:
         lost &= ~basins.find(field, ends)[1]
     if lost.any():
-        polished = polish(field, ends[lost])
+        affordable = newton_work(field) <= ROW_STEP_WORK
+        polished = _polish(field, ends[lost], newton=affordable)
         found, still = _match(tree, field, polished.points)
         if still.any():
             pushed = climb_on(_push(field, polished, still))
             # What is lost even now takes the nearest mode.
-            found[still], _ = _match(tree, field, polish(field, pushed).points)
+            pushed = _polish(field, pushed, newton=affordable).points
+            found[still], _ = _match(tree, field, pushed)
         mode[lost] = found
     return mode
 

@@ -25,12 +25,19 @@ from modeseek.field.fields import (
     gradient,
     has_potential,
     potential,
+    potential_along,
     scaled_gradient,
 )
-from modeseek.field.modes import assign_modes
+from modeseek.field.modes import assign_modes, newton_work
 from modeseek.rows.arrays import Bools, Floats, Integers
 from modeseek.rows.blocks import in_chunks, one_blas_thread
-from modeseek.tree.merge_tree import MergeTree, Saddles, best_of_pairs, merge_down
+from modeseek.tree.merge_tree import (
+    MergeTree,
+    Saddles,
+    best_of_pairs,
+    join_modes,
+    merge_down,
+)
 from modeseek.tree.pairs import distinct_pairs
 
 #: Neighbours of a row in the graph on which saddles are sought.
@@ -49,6 +56,9 @@ SHORT_LINE, ROUGH_STEP = 10.0, 5
 #: Steps of the saddle search, how far (in widths) it may go, and the step (in widths)
 #: after which there is no need of another.
 SADDLE_STEPS, SADDLE_REACH, SADDLE_MET = 20, 2.0, 1e-9
+
+#: Multiplications that the saddle search may take, about a second's.
+SADDLE_WORK = 5e9
 
 #: Steps of the search for the lowest point of a segment.
 ZOOM_STEPS = 12
@@ -77,9 +87,16 @@ def build_tree(
     ]
     columns: list[Any] = [np.concatenate(part) for part in zip(*found, strict=True)]
     candidates = best_of_pairs(Saddles(*columns))
-    if has_potential(field):
-        candidates = _refine(field, modes, _zoom(field, candidates))
     apart = length(modes[candidates.low] - modes[candidates.high], field)
+    if has_potential(field):
+        candidates = _zoom(field, candidates)
+        joins = join_modes(heights[:k], candidates, apart)[:, 2]
+        chosen = _choose(field, candidates, joins)
+        if len(chosen):
+            best: list[Any] = [part[chosen] for part in candidates]
+            refined = _refine(field, modes, Saddles(*best))
+            candidates.height[chosen] = refined.height
+            candidates.point[chosen] = refined.point
     return merge_down(heights[:k], candidates, apart)
 
 
@@ -151,10 +168,8 @@ def profiles(
     The heights of their ends matter where the field has no potential: the line integral
     is tilted to meet both. Without them it starts from zero.
     """
-    along = _segments(A, B, n_points)
     if has_potential(field):
-        flat = along.reshape(-1, A.shape[1])
-        return potential(field, flat).reshape(along.shape[:2])
+        return potential_along(field, A, B, np.linspace(0.0, 1.0, n_points))
     rise = _integrals(field, A, B, n_points)
     if ends is None:
         return rise
@@ -263,6 +278,17 @@ def _zoom(field: Field, candidates: Saddles) -> Saddles:
     )
 
 
+def _choose(field: Field, candidates: Saddles, joins: Integers) -> Integers:
+    """Candidates that are worth Newton's method: all of them, if that is no long work.
+
+    Otherwise those that join modes, the lowest first, and then the highest others.
+    """
+    most = int(SADDLE_WORK / (SADDLE_STEPS * newton_work(field)))
+    others = np.argsort(-candidates.height, kind="stable")
+    order = np.concatenate([joins[::-1], others[~np.isin(others, joins)]])
+    return order[:most] if len(order) > most else np.arange(len(order))
+
+
 def _refine(field: Field, modes: Floats, candidates: Saddles) -> Saddles:
     """Move candidates to the saddle beside them, where that joins the same modes.
 
@@ -281,7 +307,8 @@ def _refine(field: Field, modes: Floats, candidates: Saddles) -> Saddles:
         size = np.linalg.norm(move, axis=1, keepdims=True)
         move *= np.minimum(1.0, 0.3 / np.maximum(size, 1e-300))
         points[moving] += move * widths
-        moving = moving[size[:, 0] > SADDLE_MET]
+        near = length((points - candidates.point)[moving], field) <= SADDLE_REACH
+        moving = moving[near & (size[:, 0] > SADDLE_MET)]
         if not len(moving):
             break
     here = field.evaluate(points)

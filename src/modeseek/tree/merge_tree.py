@@ -305,15 +305,13 @@ def _from_the_highest(height: Floats, apart: Floats | None) -> Integers:
     return np.lexsort((apart, level))
 
 
-def merge_down(
+def join_modes(
     heights: Floats, saddles: Saddles, apart: Floats | None = None
-) -> MergeTree:
-    """Join groups of modes from the highest saddle down; the higher summit stays.
+) -> Integers:
+    """Groups that are joined, from the highest saddle down; shape (k - 1, 3).
 
-    ``heights`` are log-densities of the modes, all of which the saddles connect. The
-    way between two modes may lead past a third and over the same saddle: of saddles of
-    one height the nearest pair's is taken, if the pairs' distances are given in
-    ``apart``. Standard errors of the tree are zero.
+    In each row the highest mode of the group that joins another, the mode beyond the
+    saddle, and the number of that saddle; arguments are those of :func:`merge_down`.
     """
     groups = DisjointSets(len(heights))  # their highest modes stand for them
     merges: list[tuple[int, int, int]] = []
@@ -326,7 +324,20 @@ def merge_down(
             a, b, two = b, a, one
         groups.join(a, into=b)
         merges.append((a, two, int(i)))
-    table: Integers = np.array(merges, dtype=np.intp).reshape(-1, 3)
+    return np.array(merges, dtype=np.intp).reshape(-1, 3)
+
+
+def merge_down(
+    heights: Floats, saddles: Saddles, apart: Floats | None = None
+) -> MergeTree:
+    """Join groups of modes from the highest saddle down; the higher summit stays.
+
+    ``heights`` are log-densities of the modes, all of which the saddles connect. The
+    way between two modes may lead past a third and over the same saddle: of saddles of
+    one height the nearest pair's is taken, if the pairs' distances are given in
+    ``apart``. Standard errors of the tree are zero.
+    """
+    table = join_modes(heights, saddles, apart)
     child, which = table[:, 0], table[:, 2]
     # A saddle cannot be above a summit but by rounding.
     saddle_height = np.minimum(saddles.height[which], heights[child])

@@ -52,6 +52,9 @@ Derivatives: TypeAlias = Callable[[Floats], Five]
 #: squares.
 SHIFT, BEND = 4.0, 2.0
 
+#: Gradients in the frame that are smaller are none: their squares would underflow.
+LEAST_SCALE = 1e-100
+
 #: Newton's method ends when no coefficient moves by more than this (relative to the
 #: largest, or to 1), or after so many steps; each is halved at most so often.
 SETTLED, MAX_NEWTON, MAX_HALVINGS = 1e-10, 100, 40
@@ -198,7 +201,7 @@ class Fit(NamedTuple):
 def gradient_scales(
     problem: Problem, widths: Floats, theta: Floats, loss: Bregman
 ) -> Floats:
-    """Scale c (d,) of a loss, from a solution (tasks, b); 1 where that is zero."""
+    """Scale c (d,) of a loss, from a solution (tasks, b); 1 where that has no size."""
     if loss.own:  # gradients of the frame are so many times those of the data
         return np.broadcast_to(problem.unit, widths.shape).astype(np.float64)
 
@@ -214,7 +217,7 @@ def gradient_scales(
     squares = sum(sizes[0] for sizes, _ in parts) / sum(w for _, w in parts)
     largest = np.max([sizes[1] for sizes, _ in parts], axis=0)
     c = SHIFT * largest if loss.shifted else BEND * np.sqrt(squares)
-    return np.where(c > 0, c, 1.0)
+    return np.where(c > LEAST_SCALE, c, 1.0)
 
 
 def _each_basis(

@@ -18,7 +18,6 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 from sklearn.linear_model import lars_path_gram
 
@@ -77,14 +76,17 @@ def l1_knots(G: Floats, h: Floats, least: float = 0.0) -> tuple[Floats, Floats]:
     if not h.any():
         return np.zeros(1), np.zeros((1, len(h)))
     noise = np.random.default_rng(0).uniform(-JITTER, JITTER, len(h))
+    # LARS compares with absolute numbers: let the largest of G and of h be 1.
+    unit, size = np.abs(h).max(), G.diagonal().max()
     half_lams, _, coefs = lars_path_gram(
-        Xy=-h * (1.0 + noise),
-        Gram=G,
+        Xy=-h / unit * (1.0 + noise),
+        Gram=G / size,
         n_samples=1,
         method="lasso",
-        alpha_min=0.5 * least,
+        alpha_min=0.5 * least / unit,
         max_iter=KNOTS_PER_CENTER * len(h),
     )
+    half_lams, coefs = unit * half_lams, unit / size * coefs
     # A coefficient that leaves does so at a knot, where LARS has it up to rounding.
     theta = np.where(np.abs(coefs) > ZERO * np.abs(coefs).max(), coefs, 0.0).T
     return 2.0 * half_lams, theta
@@ -146,8 +148,10 @@ def positive_l1_path(G: Floats, h: Floats, scales: Floats, lams: Floats) -> Floa
 
 def _least_not_negative(A: Floats, h: Floats) -> Floats:
     """Minimum of theta'A theta + 2 theta'h over theta >= 0."""
-    L = np.linalg.cholesky(A)
-    return np.asarray(nnls(L.T, -solve_triangular(L, h, lower=True))[0])
+    values, U = np.linalg.eigh(A)
+    # By rounding alone A may be indefinite.
+    root = np.sqrt(np.maximum(values, np.finfo(float).eps * values[-1]))
+    return np.asarray(nnls(root[:, None] * U.T, -(U.T @ h) / root)[0])
 
 
 #: Penalties by name: a new one is a function and an entry here.
