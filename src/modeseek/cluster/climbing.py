@@ -177,7 +177,8 @@ def _grow_tree(
     # The field comes from all rows, whose influence the subsample tells.
     taken = len(Z) if weight is None else weight.sum()
     errors = errors * np.sqrt(taken / n_counted)
-    p_value = norm.sf(tree.prominence / np.maximum(errors, TINY))
+    with np.errstate(over="ignore"):  # infinitely many errors have a p-value of 0
+        p_value = norm.sf(tree.prominence / np.maximum(errors, TINY))
     saddles = frame.leave(tree.saddles)
     return tree._replace(saddles=saddles, std_error=errors, p_value=p_value)
 

@@ -106,7 +106,8 @@ def rebuild_influence(
     moved = differences(field, tops, bottoms)
     curvature = loss_curvature_of(estimator)
     if curvature is not None:
-        U = np.asarray(np.linalg.solve(curvature.A, moved))
+        # Where a feature is of no size in the frame, its curvature is zero.
+        U = np.linalg.pinv(curvature.A, hermitian=True) @ moved
         return bregman_influence(field, curvature.rule, U)
     penalty, lam = estimator.settings_.choice().penalty, penalty_of(estimator)
     kept = estimator.moments_.of_centers(estimator.kept_)
