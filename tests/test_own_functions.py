@@ -95,7 +95,7 @@ def test_a_loss_of_ones_own_clusters_and_is_chosen_for():
 def test_a_model_with_a_loss_of_ones_own_is_not_saved(tmp_path):
     estimator = LogDensityGradient(30, bandwidth=SIGMA, alpha=ALPHA, loss=quartic)
     model = ModeClustering(estimator).fit(X)
-    with pytest.raises(ModelError, match="penalty and loss by name"):
+    with pytest.raises(ModelError, match="penalty, loss and basis by name"):
         save_model(tmp_path / "own.skops", model)
 
 

@@ -212,8 +212,8 @@ def save_model(
     content = io.BytesIO(skops.io.dumps(model, compression=zipfile.ZIP_DEFLATED))
     for kind in _unknown_types(_schema(zipfile.ZipFile(content))):
         raise ModelError(
-            f"The model holds {kind!r} and could not be loaded again: give penalty "
-            "and loss by name, and remove what you have added."
+            f"The model holds {kind!r} and could not be loaded again: give penalty, "
+            "loss and basis by name, and remove what you have added."
         )
     with zipfile.ZipFile(content, "a") as archive:
         archive.writestr(ABOUT, json.dumps(about, ensure_ascii=False))

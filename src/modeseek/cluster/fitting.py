@@ -132,13 +132,14 @@ def check_settings(
         )
     if (
         isinstance(estimator, LogDensityGradient)
-        and is_word(estimator.basis, "common")
+        and not is_word(estimator.basis, "derivative")
         and ascent in ("fixed_point", "blurring")
     ):
+        name = "of your own" if callable(estimator.basis) else f'"{estimator.basis}"'
         raise ValueError(
-            f'ascent="{ascent}" is a weighted mean of centres, which '
-            'basis="common" does not have: use ascent="quasi_newton" or '
-            '"gradient", or basis="derivative".'
+            f'ascent="{ascent}" is a weighted mean of centres, which a basis {name} '
+            'does not have: use ascent="quasi_newton" or "gradient", or '
+            'basis="derivative".'
         )
     return Settings(
         estimator, ascent, features, size, tol, max_iter, random_state, n_jobs, verbose
@@ -364,7 +365,7 @@ def _choose_ascent(settings: Settings, estimator: GradientEstimator) -> str:
         return settings.ascent
     if not isinstance(estimator, LogDensityGradient):
         return "fixed_point"
-    if estimator.settings_.basis == "common":
+    if not estimator.settings_.has_mean_shift:
         return "quasi_newton"
     share = _gaussian_share(settings, estimator)
     return "rows" if share < GAUSSIAN_SHARE else "fixed_point"

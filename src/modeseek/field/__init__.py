@@ -8,6 +8,7 @@ from modeseek.field.fields import (
     SeparateField,
 )
 from modeseek.field.landscape import BlurredLandscape, FieldLandscape
+from modeseek.field.own import OwnField
 
 __all__ = [
     "Ascent",
@@ -15,6 +16,7 @@ __all__ = [
     "CommonField",
     "FieldLandscape",
     "KernelField",
+    "OwnField",
     "PotentialField",
     "SeparateField",
 ]

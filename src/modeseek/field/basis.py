@@ -9,11 +9,50 @@ A width of infinity takes its feature out of the model: every weight 1 / l is th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from modeseek.rows.arrays import Floats
+from modeseek.rows.coordinates import Frame
+
+#: A basis of the user's: rows (m, d), centres (b, d) and widths (d,) in the data's unit
+#: -> psi and its derivative along its own feature, (m, b, d) each.
+BasisFunction: TypeAlias = Callable[[Floats, Floats, Floats], tuple[Floats, Floats]]
+
+
+class OwnBasis(NamedTuple):
+    """A basis of the user's, and the frame from which it is asked."""
+
+    function: BasisFunction
+    frame: Frame
+
+    def evaluate(self, Z: Floats, C: Floats, widths: Floats) -> tuple[Floats, Floats]:
+        """Basis and derivative (m, b, d) at rows Z (m, d), so that g is the frame's.
+
+        Features of an infinite width are not in the model.
+        """
+        unit = np.broadcast_to(self.frame.unit, widths.shape)
+        given = self.function(self.frame.leave(Z), self.frame.leave(C), widths * unit)
+        if not isinstance(given, tuple | list) or len(given) != 2:
+            raise ValueError(
+                "A basis of your own is a function of rows, centers and bandwidth that "
+                "gives two arrays: psi and its derivative along its own feature."
+            )
+        shape = (len(Z), len(C), len(widths))
+        parts = [np.asarray(part, dtype=np.float64) for part in given]
+        if any(part.shape != shape for part in parts):
+            shapes = [part.shape for part in parts]
+            raise ValueError(
+                f"basis gave arrays of shapes {shapes}; rows, centers and features "
+                f"make {shape}."
+            )
+        active = np.isfinite(widths)
+        psi, derivative = (np.where(active, part, 0.0) for part in parts)
+        if not (np.isfinite(psi).all() and np.isfinite(derivative).all()):
+            raise ValueError("basis gave numbers that are not finite.")
+        return psi * unit, derivative * unit**2
 
 
 def squared_distances(Z: Floats, C: Floats, weights: Floats) -> Floats:
@@ -74,13 +113,22 @@ def inverse_square(widths: Floats) -> Floats:
 
 
 def basis_of_features(
-    Z: Floats, C: Floats, widths: Floats, common: bool = False
+    Z: Floats,
+    C: Floats,
+    widths: Floats,
+    common: bool = False,
+    own: OwnBasis | None = None,
 ) -> Iterator[tuple[int, Floats, Floats]]:
     """Yield every feature's number, its basis, and the derivative of that along it.
 
-    Both are of shape (m, b), for rows Z and centres C. The basis is phi for every
-    feature if it is ``common``, else the derivative of phi.
+    Both are of shape (m, b), for rows Z and centres C. The basis is the user's ``own``,
+    phi for every feature if it is ``common``, else the derivative of phi.
     """
+    if own is not None:
+        psi, derivative = own.evaluate(Z, C, widths)
+        for j in range(len(widths)):
+            yield j, psi[:, :, j], derivative[:, :, j]
+        return
     P = np.exp(-0.5 * squared_distances(Z, C, 1.0 / widths))
     for j, inverse in enumerate(inverse_square(widths)):
         steps = (C[:, j] - Z[:, j, None]) * inverse

@@ -137,7 +137,7 @@ def finite_widths(field: Field) -> Floats:
 
 def has_potential(field: Field) -> bool:
     """Whether the field is the gradient of something."""
-    return not isinstance(field, SeparateField | CommonField)
+    return isinstance(field, PotentialField | KernelField)
 
 
 def potential(field: Field, Z: Floats) -> Floats:

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from modeseek.field.fields import CommonField, PotentialField, SeparateField
+from modeseek.field.basis import BasisFunction
+from modeseek.field.own import LinearField
 from modeseek.gradient.base import GradientEstimator
 from modeseek.gradient.extensions.losses import Derivatives
 from modeseek.gradient.extensions.penalties import Penalty, l1_paths
@@ -44,7 +45,8 @@ def _settings_of(
 
 
 def _has_potential(estimator: LogDensityGradient) -> bool:
-    return bool(_settings_of(estimator).coefficients == "shared")
+    settings = _settings_of(estimator)
+    return settings.coefficients == "shared" and not callable(settings.basis)
 
 
 def _adds_up(estimator: LogDensityGradient) -> bool:
@@ -113,11 +115,15 @@ class LogDensityGradient(GradientEstimator):
           the squared differences between features. With ``gamma`` = 0 it is
           "separate"; as ``gamma`` grows it tends to "shared" with ``n_features``
           times the ``alpha``.
-    basis : {"derivative", "common"}, default="derivative"
+    basis : {"derivative", "common"} or callable, default="derivative"
         ``"derivative"`` sums derivatives of Gaussians. ``"common"`` sums the
         Gaussians themselves, the same for every feature, so that one factorisation
         serves all; it needs a coefficient for each feature, has no potential and no
-        mean shift: to climb it, take the gradient or quasi-Newton ascent.
+        mean shift: to climb it, take the gradient or quasi-Newton ascent. So does a
+        basis of your own, a function of rows (m, d), centres (b, d) and widths (d,),
+        all in the unit of the data, that gives two arrays of shape (m, b, d): psi of
+        every row, centre and feature, and its derivative along that feature. Penalties
+        are relative to ``1 / bandwidth**2``, the size of its squares.
     penalty : {"ridge", "l1", "features", "centers"} or callable, default="ridge"
         What ``alpha`` weighs.
 
@@ -265,7 +271,7 @@ class LogDensityGradient(GradientEstimator):
         alpha: str | ArrayLike = "cv",
         penalty_scale: str = "relative",
         coefficients: str = "shared",
-        basis: str = "derivative",
+        basis: str | BasisFunction = "derivative",
         penalty: str | Penalty = "ridge",
         positive: bool = False,
         gamma: str | ArrayLike = "cv",
@@ -362,7 +368,7 @@ class LogDensityGradient(GradientEstimator):
     def _read_settings(self) -> GradientSettings:
         return read_settings(self, self.n_features_in_)
 
-    def _field(self) -> PotentialField | SeparateField | CommonField:
+    def _field(self) -> LinearField:
         return rebuild_field(self)
 
     def _influence(self, tops: Floats, bottoms: Floats) -> Influence:

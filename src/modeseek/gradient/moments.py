@@ -38,7 +38,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from modeseek.field.basis import gaussians, inverse_square, squared_distances
+from modeseek.field.basis import (
+    OwnBasis,
+    basis_of_features,
+    gaussians,
+    inverse_square,
+    squared_distances,
+)
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.blocks import BLOCK_ROWS, chunk_slices, map_blocks
 from modeseek.rows.source import Block, Reducible
@@ -142,6 +148,7 @@ class Basis:
     shared: bool
     common: bool
     scales: Floats  # (s,) descending factors of the widths
+    own: OwnBasis | None = None  # of the user's
 
     @property
     def between(self) -> Floats:
@@ -189,6 +196,7 @@ class Problem(NamedTuple):
     selection: str = "one_se"  # how the width is chosen from the hold-out losses
     scale_power: int = 1  # of the scale of G that penalties are relative to ...
     unit: float | Floats = 1.0  # the frame's, for what has the data's unit
+    own: OwnBasis | None = None  # a basis of the user's
 
     def task_scales(self, widths: Floats) -> Floats:
         """Scale of G for every task at some widths; see :func:`task_scales`."""
@@ -198,7 +206,7 @@ class Problem(NamedTuple):
     def basis(self, widths: Floats, scales: Floats = ONE_SCALE) -> Basis:
         """What the rows are summed with at some widths, times the scales."""
         kind = self.shared, self.common
-        return Basis(self.centers, self.base, widths, *kind, scales)
+        return Basis(self.centers, self.base, widths, *kind, scales, self.own)
 
     def weights(self, rows: slice) -> Floats:
         """Weights of consecutive rows, ones where there are none."""
@@ -263,6 +271,8 @@ def block_moments(
 ) -> Moments:
     """Moments of some rows, a few at a time, with leading axes (s, n_folds + 1)."""
     add_rows = _add_shared if basis.shared else _add_by_feature
+    if basis.own is not None:
+        add_rows = _add_own
     f = np.zeros(len(Z), dtype=np.intp) if fold is None else fold
     order = np.argsort(f, kind="stable")
     bounds = np.searchsorted(f[order], np.arange(n_folds + 2))
@@ -350,6 +360,18 @@ def _add_by_feature(
             w_psi = _weigh(psi, w)
             sums.G[s, k, j] += psi.T @ w_psi
             sums.h[s, k, j] += np.einsum("ij,ij->j", steps, w_psi) - sum_P * inverse
+
+
+def _add_own(sums: Moments, k: int, Z: Floats, w: Floats | None, basis: Basis) -> None:
+    """Add rows of fold ``k`` for a basis of the user's."""
+    C, widths = basis.centers, basis.widths
+    D = squared_distances(Z, C, 1.0 / widths)
+    for s, scale, _, WP in _each_scale(basis, D, w):
+        sums.count[s, k] += WP.sum(axis=0)  # whom a centre reaches, by its width
+        for j, psi, slope in basis_of_features(Z, C, scale * widths, own=basis.own):
+            task = 0 if basis.shared else j
+            sums.G[s, k, task] += psi.T @ _weigh(psi, w)
+            sums.h[s, k, task] += _weigh(slope, w).sum(axis=0)
 
 
 Moments.__module__ = "modeseek.gradient"  # model files name it so

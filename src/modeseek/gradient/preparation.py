@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from modeseek.field.basis import OwnBasis
 from modeseek.gradient.extensions.choices import Choice
 from modeseek.gradient.moments import Problem
 from modeseek.gradient.settings import (
@@ -94,6 +95,7 @@ def prepare(
         selection=settings.selection,
         scale_power=settings.scale_power,
         unit=frame.unit,
+        own=None if choice.own is None else OwnBasis(choice.own, frame),
     )
     if grid.has_choice:
         folds = check_folds(given.cv, source.n_rows or 0)

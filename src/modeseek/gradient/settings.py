@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modeseek.errors import warn_user
+from modeseek.field.basis import BasisFunction
 from modeseek.gradient.extensions.choices import (
     BASES,
     COEFFICIENTS,
@@ -99,7 +100,7 @@ class GradientSettings(NamedTuple):
 
     bandwidth: str  # "cv", "auto", "learned", or "given" for widths of the user's
     coefficients: str = "shared"
-    basis: str = "derivative"
+    basis: str | BasisFunction = "derivative"
     penalty: str | Penalty = "ridge"
     positive: bool = False
     loss: str | Derivatives = "squared"
@@ -112,6 +113,11 @@ class GradientSettings(NamedTuple):
     def scale_power(self) -> int:
         """Power of the scale of G that penalties are relative to."""
         return SCALE_POWERS[self.penalty_scale]
+
+    @property
+    def has_mean_shift(self) -> bool:
+        """Whether its zeros are weighted means of centres, as the fixed point asks."""
+        return is_word(self.basis, "derivative")
 
     @property
     def standardizes(self) -> bool:
@@ -131,7 +137,8 @@ def name_widths(bandwidth: str | ArrayLike) -> str:
 def read_settings(given: LogDensityGradient, d: int) -> GradientSettings:
     """Validate the parameters that say what the model of ``d`` features is."""
     check_choice("coefficients", given.coefficients, COEFFICIENTS)
-    check_choice("basis", given.basis, BASES)
+    if not callable(given.basis):
+        check_choice("basis", given.basis, BASES)
     if not callable(given.penalty):
         check_choice("penalty", given.penalty, tuple(PENALTIES))
     if not isinstance(given.positive, bool | np.bool_):

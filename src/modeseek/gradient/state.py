@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from modeseek.errors import warn_user
+from modeseek.field.basis import OwnBasis
 from modeseek.field.fields import CommonField, PotentialField, SeparateField
+from modeseek.field.own import LinearField, OwnField
 from modeseek.gradient.base import frame_of
 from modeseek.gradient.extensions.losses import Rule, bregman_influence
 from modeseek.gradient.extensions.penalties import response
@@ -33,8 +35,8 @@ from modeseek.gradient.settings import ALPHAS, AUTO_CENTERS
 from modeseek.gradient.uncertainty import (
     Influence,
     differences,
+    integral_influence,
     potential_influence,
-    separate_influence,
 )
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.source import FramedRows, Source
@@ -74,7 +76,8 @@ def add_rows(estimator: LogDensityGradient, source: Source) -> None:
     """Add rows to the moments of a fitted estimator, and solve again."""
     choice, frame = estimator.settings_.choice(), frame_of(estimator)
     widths, kind = estimator.bandwidth_ / frame.unit, (choice.shared, choice.common)
-    basis = Basis(estimator._drawn, estimator._base, widths, *kind, ONE_SCALE)
+    own = _own_basis(estimator)
+    basis = Basis(estimator._drawn, estimator._base, widths, *kind, ONE_SCALE, own)
     summary = summarize(source)
     check_range(frame, summary.low, summary.high)
     moments = estimator.moments_ + sum_moments(FramedRows(source, frame), basis)
@@ -85,12 +88,19 @@ def add_rows(estimator: LogDensityGradient, source: Source) -> None:
     estimator.moments_ = moments
 
 
-def rebuild_field(
-    estimator: LogDensityGradient,
-) -> PotentialField | SeparateField | CommonField:
+def _own_basis(estimator: LogDensityGradient) -> OwnBasis | None:
+    """The basis of the user's that the estimator was fitted with, if any."""
+    function = estimator.settings_.basis
+    return OwnBasis(function, frame_of(estimator)) if callable(function) else None
+
+
+def rebuild_field(estimator: LogDensityGradient) -> LinearField:
     """The fitted gradient as a field of the frame."""
     frame, settings = frame_of(estimator), estimator.settings_
     C, widths = frame.enter(estimator.centers_), estimator.bandwidth_ / frame.unit
+    own = _own_basis(estimator)
+    if own is not None:
+        return OwnField(C, widths, np.atleast_2d(estimator.coef_), own)
     if settings.coefficients == "shared":
         return PotentialField(C, widths, estimator.coef_, estimator._base)
     if settings.basis == "common":
@@ -114,7 +124,7 @@ def rebuild_influence(
     U = response(kept, task_scales_of(estimator), lam, penalty, moved)
     if isinstance(field, PotentialField):
         return potential_influence(field, U)
-    return separate_influence(field, U)
+    return integral_influence(field, U)
 
 
 def task_scales_of(estimator: LogDensityGradient) -> Floats:

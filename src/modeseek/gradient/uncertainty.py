@@ -15,14 +15,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from modeseek.field.basis import basis_of_features, inverse_square, squared_distances
-from modeseek.field.fields import (
-    CommonField,
-    KernelField,
-    PotentialField,
-    SeparateField,
-    gradient,
-)
+from modeseek.field.basis import inverse_square, squared_distances
+from modeseek.field.fields import KernelField, PotentialField, gradient
+from modeseek.field.own import LinearField, basis_of_field
 from modeseek.rows.arrays import Floats
 from modeseek.rows.blocks import chunk_slices, map_blocks, one_blas_thread
 
@@ -34,9 +29,7 @@ LINE_POINTS = 33
 
 
 @one_blas_thread()
-def differences(
-    field: PotentialField | SeparateField | CommonField, tops: Floats, bottoms: Floats
-) -> Floats:
+def differences(field: LinearField, tops: Floats, bottoms: Floats) -> Floats:
     """What coefficients are multiplied by in heights of tops above bottoms (r, d).
 
     The result has shape (tasks, b, r). Without a potential, the height is the integral
@@ -47,14 +40,13 @@ def differences(
         both = np.stack([tops, bottoms])
         high, low = (squared_distances(Z, C, 1.0 / widths) for Z in both)
         return np.asarray((np.exp(-0.5 * high) - np.exp(-0.5 * low)).T[None])
-    common = isinstance(field, CommonField)
     t = (np.arange(LINE_POINTS) + 0.5) / LINE_POINTS
-    integral = np.zeros((len(widths), len(C), len(tops)))
+    integral = np.zeros((len(field.theta), len(C), len(tops)))
     for along in t:
         points = bottoms + along * (tops - bottoms)
-        for j, psi, _ in basis_of_features(points, C, widths, common):
+        for task, j, psi, _ in basis_of_field(field, points):
             rise = (tops - bottoms)[:, j] / LINE_POINTS
-            integral[j] += (psi * rise[:, None]).T
+            integral[task] += (psi * rise[:, None]).T
     return integral
 
 
@@ -75,19 +67,17 @@ def potential_influence(field: PotentialField, U: Floats) -> Influence:
     return influence
 
 
-def separate_influence(field: SeparateField | CommonField, U: Floats) -> Influence:
+def integral_influence(field: LinearField, U: Floats) -> Influence:
     """Influence on the integral of the gradient from bottom to top.
 
-    U (d, b, r) is the response of the coefficients to the :func:`differences`.
+    U (tasks, b, r) is the response of the coefficients to the :func:`differences`.
     """
-    common = isinstance(field, CommonField)
 
     def influence(Z: Floats) -> Floats:
         g = gradient(field, field.evaluate(Z))
         total = np.zeros((len(Z), U.shape[2]))
-        basis = basis_of_features(Z, field.centers, field.widths, common)
-        for j, psi, derivative in basis:
-            total += (psi * g[:, j, None] + derivative) @ U[j]
+        for task, j, psi, derivative in basis_of_field(field, Z):
+            total += (psi * g[:, j, None] + derivative) @ U[task]
         return total
 
     return influence

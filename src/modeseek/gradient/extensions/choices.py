@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from modeseek.field.basis import BasisFunction
 from modeseek.gradient.extensions.losses import PRINTED, Bregman, find_loss
 from modeseek.gradient.extensions.multitask import multitask_path
 from modeseek.gradient.extensions.penalties import (
@@ -39,6 +40,7 @@ class Choice(NamedTuple):
     multitask: bool = False
     iterative: bool = False  # the penalty takes the width that the ridge chose
     path: bool = False  # the penalty is chosen among the knots of the l1 path
+    own: BasisFunction | None = None  # a basis of the user's
 
     def is_plain(self) -> bool:
         """Whether it is the default, for which widths can be learned."""
@@ -74,6 +76,7 @@ def make_choice(settings: GradientSettings) -> Choice:
         multitask=coefficients == "multitask",
         iterative=penalty in ITERATIVE,
         path=penalty == "l1" and not positive,
+        own=basis if callable(basis) else None,
     )
 
 
@@ -85,8 +88,8 @@ def _multitask_penalty(similarity: str | Floats) -> Penalty:
     return multitask_path
 
 
-def _check_basis(coefficients: str, basis: str, positive: bool) -> None:
-    if basis == "derivative":
+def _check_basis(coefficients: str, basis: str | BasisFunction, positive: bool) -> None:
+    if callable(basis) or basis == "derivative":
         return
     if coefficients == "shared":
         raise ValueError(

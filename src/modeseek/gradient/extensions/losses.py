@@ -37,7 +37,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from modeseek.field.basis import basis_of_features
-from modeseek.field.fields import CommonField, PotentialField, SeparateField
+from modeseek.field.own import LinearField, basis_of_field
 from modeseek.gradient.extensions.penalties import ridge_path
 from modeseek.gradient.moments import Problem, compute_moments
 from modeseek.gradient.uncertainty import Influence
@@ -229,7 +229,9 @@ def _each_basis(
     """
     Z, w = problem.read(rows), problem.weights(rows)
     for chunk in chunk_slices(len(Z), len(problem.centers)):
-        basis = basis_of_features(Z[chunk], problem.centers, widths, problem.common)
+        basis = basis_of_features(
+            Z[chunk], problem.centers, widths, problem.common, problem.own
+        )
         for j, psi, derivative in basis:
             yield 0 if problem.shared else j, j, psi, derivative, w[chunk]
 
@@ -358,20 +360,16 @@ def held_out(problem: Problem, rule: Rule, lams: Floats) -> Floats:
     return np.stack(list(by_fold), axis=1)
 
 
-def bregman_influence(
-    field: PotentialField | SeparateField | CommonField, rule: Rule, U: Floats
-) -> Influence:
+def bregman_influence(field: LinearField, rule: Rule, U: Floats) -> Influence:
     """Influence of rows on heights in a model that minimises a Bregman loss.
 
     U (tasks, b, r) is the response of the coefficients to the differences.
     """
-    common, theta = isinstance(field, CommonField), np.atleast_2d(field.theta)
+    theta = np.atleast_2d(field.theta)
 
     def influence(Z: Floats) -> Floats:
         total = np.zeros((len(Z), U.shape[2]))
-        basis = basis_of_features(Z, field.centers, field.widths, common)
-        for j, psi, derivative in basis:
-            t = 0 if len(theta) == 1 else j
+        for t, j, psi, derivative in basis_of_field(field, Z):
             g, slope = psi @ theta[t], derivative @ theta[t]
             _, by_g, by_slope, _, _ = row_derivatives(rule, j, g, slope)
             rows = psi * by_g[:, None] + derivative * by_slope[:, None]
