@@ -172,5 +172,8 @@ def test_a_code_for_missing_values_is_named():
     assert find_code(-x) == 999
     assert find_code(x[3:]) is None  # one row is an outlier
     assert find_code(np.append(rng.normal(0, 1, 200), [9.0, 9.0])) is None
+    mass = rng.normal(4200, 800, 200)
+    assert find_code(np.append(mass, [-999, -999])) == -999  # near, but a usual code
+    assert find_code(np.append(mass, [-990, -990])) is None
     with pytest.warns(FeatureWarning, match=r"feature 1 \(-999\).*missing value"):
         ModeClustering().fit(np.column_stack([rng.normal(size=200), x]))

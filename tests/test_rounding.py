@@ -57,6 +57,8 @@ def test_the_words_name_features_and_what_is_done():
     assert "2 features" in text
     assert "'petal width (cm)' (22 values, steps of 0.1)" in text
     assert "1 feature has" in find_rounding(X[:, 3:]).describe()
+    years = np.repeat([[2007.0], [2008.0], [2009.0]], 20, axis=0)
+    assert "feature 0 (3 values)." in find_rounding(years).describe()
     assert find_rounding(np.random.default_rng(0).normal(size=(50, 2))).describe() == ""
 
 

@@ -42,6 +42,9 @@ NUMBER_NAMES = re.compile(r"(?i:(^|[\W_])(id|index|key))$|[a-z]I[dD]$")
 #: are from each other, and these are so many.
 FAR_OFF, VALUES_BESIDE_CODE = 3.0, 10
 
+#: Codes that people write, and how far off these need to be.
+USUAL_CODES, USUALLY_FAR = (99.0, 999.0, 9999.0, 99999.0, 999999.0), 0.3
+
 
 class FeatureWarning(UserWarning):
     """Features look like no measurements, or hold codes; says which, and what to do."""
@@ -113,7 +116,8 @@ def find_code(x: Reals) -> float | None:
         if len(y) - len(rest) < 2 or not len(rest):
             continue
         next_one = rest.min()
-        is_far = next_one - y.min() > FAR_OFF * (rest.max() - next_one)
+        far = USUALLY_FAR if abs(y.min()) in USUAL_CODES else FAR_OFF
+        is_far = next_one - y.min() > far * (rest.max() - next_one)
         if is_far and len(np.unique(rest)) >= VALUES_BESIDE_CODE:
             return float(sign * y.min())
     return None

@@ -30,8 +30,8 @@ FEWEST_ROWS = 30
 #: Differences of values below this, relative to a typical one, come from arithmetic.
 ARITHMETIC = 1e-12
 
-#: Features that a warning names.
-NAMED = 5
+#: Features that a warning names, and the number of values that have no step to tell.
+NAMED, STEPLESS = 5, 3
 
 #: What is done about rounding: on the field, from row to row, in certified coordinates.
 WIDTHS = "No width is chosen that is narrower than what rounding makes equal"
@@ -83,7 +83,7 @@ class Rounding(NamedTuple):
             return ""
         told = [
             f"{'feature ' + str(j) if names is None else repr(str(names[j]))} "
-            f"({self.n_values[j]} values, steps of {self.step[j]:.3g})"
+            f"({self._steps(j)})"
             for j in found[:NAMED]
         ]
         more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
@@ -93,6 +93,13 @@ class Rounding(NamedTuple):
             f"{', '.join(told)}{more}. {done}, so that equal values are no clusters "
             "by themselves."
         )
+
+    def _steps(self, j: int) -> str:
+        """Values and step of a feature; of few values, the step may be shortened."""
+        values = f"{self.n_values[j]} values"
+        if self.n_values[j] <= STEPLESS:
+            return values
+        return f"{values}, steps of {self.step[j]:.3g}"
 
 
 def warn_of_rounding(
