@@ -1,6 +1,9 @@
 """The command line, as people meet it: in one process, and as a program of its own."""
 
+import base64
+import gzip
 import io
+import json
 import os
 import re
 import signal
@@ -9,7 +12,6 @@ import sys
 import time
 import warnings
 from contextlib import contextmanager
-from importlib.util import find_spec
 
 import numpy as np
 import pyarrow as pa
@@ -393,9 +395,6 @@ def test_tree_prints_every_mode_below_its_parent(rows, reference, tmp_path, caps
 
 
 def test_report_writes_a_page(rows, tmp_path, capsys):
-    if find_spec("modeseek.report") is None:
-        pytest.skip("modeseek.report is not there yet")
-    pytest.importorskip("plotly")
     assert run(["report", str(rows)]) == 0
     assert "wrote" in capsys.readouterr().err
     page = (tmp_path / "rows.html").read_text("utf-8")
@@ -404,6 +403,64 @@ def test_report_writes_a_page(rows, tmp_path, capsys):
     model = str(tmp_path / "toy.skops")
     assert run(["cluster", str(rows), "-m", model, "-q"]) == 0
     assert run(["report", str(rows), "-m", model, "--force", "-q"]) == 0
+
+
+def data_of_page(path):
+    packed = re.search(r'<script id="data" type="text/plain">(.*?)<', path.read_text())
+    return json.loads(gzip.decompress(base64.b64decode(packed[1])))
+
+
+@pytest.fixture
+def birds(tmp_path):
+    """A table with names, text and a missing value, and a map of its rows."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(40, 2)) + np.repeat([[0.0], [9.0]], 20, axis=0)
+    lines = [f"bird {i},{x:.3f},{y:.3f},kind {i % 3}" for i, (x, y) in enumerate(rows)]
+    lines[3] = "bird 3,,1,kind 0"
+    table = tmp_path / "birds.csv"
+    table.write_text("\n".join(["name,x,y,kind", *lines]) + "\n")
+    np.save(tmp_path / "map.npy", np.column_stack([np.arange(40.0) / 7, rows[:, 1]]))
+    return table
+
+
+@pytest.mark.parametrize("drawn", [[], ["--max-rows", "25"]])
+def test_report_tells_names_columns_and_places(birds, tmp_path, drawn):
+    told = ["--names", "name", "--hover", "kind,x", "--title", "My birds"]
+    told += ["--embedding", str(tmp_path / "map.npy"), *drawn]
+    assert run(["report", str(birds), *told, "-q"]) == 0
+    assert "<h1>My birds</h1>" in (tmp_path / "birds.html").read_text()
+    data = data_of_page(tmp_path / "birds.html")
+    assert len(data["rowNames"]) == (25 if drawn else 39)
+    numbers = [int(name.split()[1]) for name in data["rowNames"]]
+    assert 3 not in numbers
+    kind, x = data["hover"]
+    assert [kind["name"], x["name"]] == ["kind", "x"]
+    assert kind["values"] == [f"kind {i % 3}" for i in numbers]
+    packed = base64.b64decode(data["embedding"]["values"]["bytes"])
+    places = np.frombuffer(packed, "<f4").reshape(-1, 2)
+    np.testing.assert_allclose(places[:, 0], np.array(numbers) / 7, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--names", "nobody"], BAD_DATA, "birds.csv: no column 'nobody' to show."),
+        (["--hover", "x,nobody"], BAD_DATA, "no column 'nobody' to show."),
+        (["--embedding", "none.csv"], BAD_DATA, "none.csv: No such file"),
+        (["--embedding", "short.csv"], BAD_DATA, "2 places, but the table has 40 rows"),
+        (["--embedding", "wide.csv"], BAD_DATA, "two columns of numbers; this has 3"),
+        (["--title", " "], USAGE, "--title must not be empty"),
+    ],
+)
+def test_report_refuses_what_it_cannot_tell(
+    birds, tmp_path, monkeypatch, capsys, arguments, code, message
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "short.csv").write_text("u,v\n1.5,2\n3,4\n")
+    (tmp_path / "wide.csv").write_text("u,v,w\n1.5,2,3\n3,4,3\n")
+    assert run(["report", "birds.csv", *arguments]) == code
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "birds.html").exists()
 
 
 @pytest.mark.parametrize(

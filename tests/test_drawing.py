@@ -10,6 +10,8 @@ from modeseek.plot.drawing import (
     MARKERS,
     SYMBOLS,
     at_even_pace,
+    palette,
+    plane_of_clusters,
     principal_axes,
     sample_each_group,
     without_names,
@@ -185,7 +187,7 @@ def test_names_come_from_the_call_the_fit_or_numbers():
 
 
 def test_56_clusters_have_marks_of_their_own():
-    marks = {(COLORS[k % len(COLORS)], MARKERS[k % len(MARKERS)]) for k in range(56)}
+    marks = {(color, MARKERS[k % len(MARKERS)]) for k, color in enumerate(palette(56))}
     assert len(marks) == 56
     assert len(SYMBOLS) == len(MARKERS)
 
@@ -233,3 +235,41 @@ def test_colors_stay_apart_for_colour_blind_eyes(kind):
     apart[np.diag_indices(len(COLORS))] = np.inf
     # About two is the least difference that is seen at all.
     assert apart.min() > 10
+
+
+def test_colors_go_on_and_differ():
+    colors = palette(100)
+    assert colors[: len(COLORS)] == list(COLORS)
+    assert palette(3) == list(COLORS[:3])
+    assert palette(50) == colors[:50]
+    rgb = np.array([[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in colors])
+    apart = np.linalg.norm(rgb[:, None] - rgb, axis=2)
+    np.fill_diagonal(apart, np.inf)
+    assert apart.min() > 4
+    assert apart[:60, :60].min() > 12
+    assert apart[:24, :24].min() > 40
+
+
+def test_plane_has_the_directions_in_which_clusters_lie_apart():
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(900, 5)) * [20.0, 1.0, 1.0, 1.0, 1.0]
+    labels = np.repeat([0, 1, 2], 300)
+    Z[labels == 1, 2] += 8.0
+    Z[labels == 2, 4] += 8.0
+    axes = plane_of_clusters(Z, labels)
+    np.testing.assert_allclose(axes @ axes.T, np.eye(2), atol=1e-12)
+    share = (axes**2).sum(axis=0)
+    assert share[2] > 0.95
+    assert share[4] > 0.95
+    # Noise is no cluster; two clusters are apart along one direction.
+    noisy = np.where(labels == 2, -1, labels)
+    across, up = plane_of_clusters(Z, noisy)
+    assert abs(across[2]) > 0.99
+    assert abs(up[0]) > 0.99
+
+
+def test_some_rows_have_no_plane():
+    Z = np.random.default_rng(0).normal(size=(20, 3))
+    assert plane_of_clusters(Z, np.zeros(20, int)) is None
+    assert plane_of_clusters(Z[:, :1], np.arange(20) % 2) is None
+    assert plane_of_clusters(np.repeat(Z[:2], 10, axis=0), np.arange(20) // 10) is None

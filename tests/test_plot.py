@@ -18,13 +18,15 @@ from modeseek.cluster.features import gradient_in_features
 from modeseek.datasets import three_gaussians
 from modeseek.plot import (
     AscentDisplay,
+    ClusterMapDisplay,
     ClusterPairsDisplay,
+    ClusterProfileDisplay,
     FeatureRelevanceDisplay,
     GradientFieldDisplay,
     MergeTreeDisplay,
     ValidationDisplay,
 )
-from modeseek.plot.drawing import COLORS
+from modeseek.plot.drawing import palette
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +58,9 @@ def draw(display, model, X, **options):
 
 DISPLAYS = [
     AscentDisplay,
+    ClusterMapDisplay,
     ClusterPairsDisplay,
+    ClusterProfileDisplay,
     GradientFieldDisplay,
     MergeTreeDisplay,
     ValidationDisplay,
@@ -277,7 +281,7 @@ def test_branches_below_the_cut_take_the_color_of_their_cluster(rough):
     for bracket, merge in zip(brackets, np.argsort(tree.prominence), strict=True):
         label = display.mode_labels_[tree.child[merge]]
         made = tree.prominence[merge] < 0.7
-        color = COLORS[label % len(COLORS)]
+        color = palette(label + 1)[-1]
         assert (to_hex(bracket.get_color()).upper() == color) == made
 
 
@@ -362,8 +366,11 @@ def test_relevance_is_drawn_from_the_largest_down(model):
     display = FeatureRelevanceDisplay(
         relevance=relevance, names=list("abc"), max_features=1
     ).plot()
-    assert [t.get_text() for t in display.ax_.get_yticklabels()] == ["b", "2 more"]
-    assert [bar.get_width() for bar in display.ax_.patches] == [0.5, 0.5]
+    # The rest is told, not drawn: its sum would be the longest bar of all.
+    assert [t.get_text() for t in display.ax_.get_yticklabels()] == ["b"]
+    assert [bar.get_width() for bar in display.ax_.patches] == [0.5]
+    told = display.ax_.get_xlabel()
+    assert told == "2 more, each at most 30.0%, 50% together"
 
 
 def test_relevance_needs_an_estimator_that_measures_it(rough):
@@ -388,3 +395,134 @@ except ImportError as error:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert "pip install 'modeseek[plot]'" in run.stdout
+
+
+def texts(display):
+    return [text.get_text() for text in display.ax_.texts]
+
+
+def test_map_has_the_names_and_sizes_of_clusters(model, rows):
+    display = ClusterMapDisplay.from_estimator(
+        model, rows, cluster_names={1: "second"}, max_rows=100
+    )
+    assert len(display.points) == 100
+    sizes = np.bincount(model.labels_)
+    names = ["cluster 0", "second", "cluster 2"]
+    assert texts(display) == [f"{n}\n{k}" for n, k in zip(names, sizes, strict=True)]
+    for text, k in zip(display.ax_.texts, range(3), strict=True):
+        inside = display.points[display.labels == k]
+        assert (text.xy == inside).all(axis=1).any()  # at a sample of the cluster
+
+
+def test_map_is_where_it_is_asked_for(model, rows):
+    plane = ClusterMapDisplay.from_estimator(model, rows)
+    apart = [plane.points[plane.labels == k] for k in range(model.n_clusters_)]
+    within = max(part.std(axis=0).max() for part in apart)
+    means = np.array([part.mean(axis=0) for part in apart])
+    assert np.linalg.norm(means[0] - means[1]) > 2 * within
+    pca = ClusterMapDisplay.from_estimator(model, rows, coordinates="pca")
+    assert pca.ax_.get_xlabel().startswith("principal component 1 (")
+    np.testing.assert_allclose(pca.points.mean(axis=0), 0.0, atol=1e-9)
+    own = pd.DataFrame(rows[:, ::-1][:, :2], columns=["umap 1", "umap 2"])
+    given = ClusterMapDisplay.from_estimator(model, rows, coordinates=own)
+    np.testing.assert_array_equal(given.points, own)
+    assert given.ax_.get_ylabel() == "umap 2"
+    bare = ClusterMapDisplay.from_estimator(model, rows, coordinates=own.to_numpy())
+    assert not len(bare.ax_.get_xticks())  # places without names have no unit
+    two = ModeClustering().fit(rows[:, :2])
+    features = ClusterMapDisplay.from_estimator(two, rows[:, :2])
+    np.testing.assert_array_equal(features.points, rows[:, :2])
+    assert features.names == ["feature 0", "feature 1"]
+    one = ModeClustering().fit(rows[:, :1])
+    strip = ClusterMapDisplay.from_estimator(one, rows[:, :1])
+    np.testing.assert_array_equal(strip.points[:, 0], rows[:, 0])
+    assert len(np.unique(strip.points[:, 1])) == len(rows)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"coordinates": "umap"}, '"plane", "pca" or places'),
+        ({"coordinates": np.zeros((3, 2))}, "coordinates must be 400 x 2 numbers"),
+        ({"cluster_names": ["a"]}, "3 names, one for each cluster"),
+        ({"max_rows": 0}, "max_rows"),
+    ],
+)
+def test_map_refuses_what_it_cannot_draw(model, rows, options, message):
+    with pytest.raises(ValueError, match=message):
+        ClusterMapDisplay.from_estimator(model, rows, **options)
+
+
+def test_names_on_a_map_do_not_cover_each_other():
+    side = np.arange(10.0)
+    centers = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
+    points = np.concatenate([centers, 0.1 * centers])
+    labels = np.tile(np.arange(100), 2)
+    sizes = np.full(100, 2)
+    for places in (points[:100], points[100:]):
+        display = ClusterMapDisplay(
+            points=places, labels=labels[:100], sizes=sizes, names=["x", "y"]
+        ).plot()
+        display.figure_.canvas.draw()
+        boxes = [text.get_window_extent() for text in display.ax_.texts]
+        assert len(boxes) > 50
+        shrunk = [box.padded(-3) for box in boxes]
+        pairs = [(a, b) for i, a in enumerate(shrunk) for b in shrunk[:i]]
+        assert not any(a.overlaps(b) for a, b in pairs)
+
+
+def test_noise_has_no_name_on_a_map(rows):
+    model = ModeClustering(noise=0.05).fit(rows)
+    display = ClusterMapDisplay.from_estimator(model, rows)
+    assert (display.labels == -1).any()
+    assert len(texts(display)) == model.n_clusters_
+    np.testing.assert_array_equal(display.sizes, np.bincount(model.labels_ + 1)[1:])
+
+
+def test_profile_has_the_means_of_clusters(model, rows):
+    display = ClusterProfileDisplay.from_estimator(
+        model, rows, feature_names=list("abc"), cluster_names=["p", "q", "r"]
+    )
+    standard = (rows - rows.mean(axis=0)) / rows.std(axis=0)
+    means = [standard[model.labels_ == k].mean(axis=0) for k in range(3)]
+    np.testing.assert_allclose(display.means, means, atol=1e-9)
+    written = np.reshape(texts(display), (3, 3))
+    shown = [[float(t.replace("\N{MINUS SIGN}", "-")) for t in row] for row in written]
+    np.testing.assert_allclose(shown, means, atol=0.051)
+    sizes = np.bincount(model.labels_)
+    labels = [text.get_text() for text in display.ax_.get_yticklabels()]
+    assert labels == [f"{n} ({k})" for n, k in zip("pqr", sizes, strict=True)]
+
+
+def test_profile_of_many_shows_the_largest_and_the_telling(rows):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(400, 60)), rows])
+    model = ModeClustering(KernelDensityGradient(1.0)).fit(X).recut(n_clusters=40)
+    display = ClusterProfileDisplay.from_estimator(model, X, max_features=20)
+    assert display.means.shape == (40, 20)
+    assert len(display.ax_.get_yticklabels()) == 30
+    assert "10 smaller clusters" in display.ax_.get_title(loc="left")
+    assert texts(display) == []  # colours alone
+
+
+def test_constant_features_are_in_no_plane(rows):
+    X = np.column_stack([np.full(len(rows), 7.0), rows])
+    model = ModeClustering().fit(X)
+    field = GradientFieldDisplay.from_estimator(model, X)
+    assert field.names == ["feature 1", "feature 2"]
+    pairs = ClusterPairsDisplay.from_estimator(model, X)
+    assert pairs.names == ["feature 1", "feature 2", "feature 3"]
+    two = ModeClustering().fit(X[:, :3])
+    assert ClusterMapDisplay.from_estimator(two, X[:, :3]).names == field.names
+
+
+def test_rounded_values_are_spread_over_their_steps(rows):
+    X = np.round(rows, 0)
+    with pytest.warns(UserWarning, match="rounding"):
+        model = ModeClustering().fit(X)
+    display = ClusterPairsDisplay.from_estimator(model, X)
+    assert len(np.unique(X[:, 0])) < 15
+    assert len(np.unique(display.rows[:, 0])) == len(X)
+    assert np.abs(display.rows - X).max() < 0.5
+    drawn = ClusterMapDisplay.from_estimator(model, X)
+    assert len(np.unique(drawn.points, axis=0)) == len(X)

@@ -16,6 +16,7 @@ from modeseek.datasets import three_gaussians
 from modeseek.report import write_report
 from modeseek.report.columns import FRAMES
 from modeseek.report.content import collect
+from modeseek.report.told import Told, check_told
 
 
 @pytest.fixture(scope="module")
@@ -246,12 +247,88 @@ def test_settings_and_versions_are_told(model, rows):
         ({"modes": np.full(500, 10_000)}, "from 0 to"),
         ({"modes": np.full(500, -1)}, "from 0 to"),
         ({"max_rows": 0}, "max_rows"),
+        ({"embedding": np.zeros((500, 3))}, "500 x 2 numbers"),
+        ({"embedding": np.full((500, 2), np.nan)}, "must be finite"),
+        ({"row_names": ["a"]}, "row_names must be 500 values.*got 1"),
+        ({"hover": {"a": [1]}}, r"hover\['a'\] must be 500 values"),
+        ({"hover": ["a"]}, "no feature of X: 'a'"),
+        ({"cluster_names": ["a"] * 99}, "names, one for each cluster"),
+        ({"cluster_names": {99: "a"}}, "got one of 99"),
     ],
 )
 def test_bad_input_is_refused(model, rows, tmp_path, options, message):
     with pytest.raises(ValueError, match=message):
         write_report(tmp_path / "page.html", model, rows, **options)
     assert not (tmp_path / "page.html").exists()
+
+
+def test_page_opens_where_clusters_lie_apart():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((600, 6))
+    X[:, 0] *= 10.0  # the largest variance says nothing about the clusters
+    X[:200, 3] += 9.0
+    X[200:400, 4] += 9.0
+    model = ModeClustering(ascent="rows").fit(X).recut(n_clusters=3)
+    data = gather(model, X)
+    across, up = data["start"]
+    assert data["columns"][across].startswith("cluster plane")
+    plane = columns(data, "drawn")[:, [across, up]]
+    truth = np.repeat([0, 1, 2], 200)
+    inside = [plane[truth == k] for k in range(3)]
+    spread = max(group.std(axis=0).max() for group in inside)
+    apart = cdist(*2 * [[group.mean(axis=0) for group in inside]])
+    assert apart[np.triu_indices(3, 1)].min() > 6 * spread
+    # The climb ends at the modes there, too.
+    climb = columns(data, "climb").reshape(FRAMES, -1, len(data["columns"]))
+    ends = columns(data, "summits")[model.row_modes_[unpack(data["climbers"])]]
+    np.testing.assert_allclose(climb[-1], ends, atol=1e-2)
+
+
+def test_what_is_told_of_rows_is_on_the_page(model, rows, tmp_path):
+    frame = pd.DataFrame(rows, index=[f"row {i}" for i in range(500)])
+    frame.columns = list("abcd")
+    place = pd.DataFrame(rows[:, :2] * 3, columns=["umap 1", "umap 2"])
+    page = write_report(
+        tmp_path / "page.html",
+        ModeClustering(KernelDensityGradient(0.9)).fit(frame),
+        frame,
+        embedding=place,
+        hover=pd.DataFrame({"when": pd.date_range("2020", periods=500), "n": 7}),
+        max_rows=100,
+    ).read_text("utf-8")
+    data = json.loads(element(page, "data"))
+    shown = unpack(data["shown"])
+    assert data["rowNames"] == [f"row {i}" for i in shown]
+    assert data["embedding"]["axes"] == ["umap 1", "umap 2"]
+    values = unpack(data["embedding"]["values"]).reshape(-1, 2)
+    np.testing.assert_allclose(values, place.to_numpy()[shown], rtol=1e-6)
+    when, n = data["hover"]
+    assert when["name"] == "when"
+    assert when["values"][0].startswith("2020-01-01" if shown[0] == 0 else "202")
+    assert n["values"] == [7] * 100
+
+
+def test_values_are_told_in_short(model, rows):
+    values = [np.nan, None, pd.NaT, 1 / 3, np.int32(7), "x" * 99, True, np.inf, 2**60]
+    told = Told(hover={"told": values * 56}).describe(np.arange(9), np.arange(3))
+    assert told["hover"][0]["values"] == [
+        *(None, None, None, 0.333333, 7),
+        *("x" * 79 + "…", "True", "inf", str(2**60)),
+    ]
+    names = ["a", "d"]
+    found = check_told(
+        rows,
+        rows,
+        list("abcd"),
+        3,
+        embedding=None,
+        row_names=None,
+        hover=names,
+        cluster_names=["p", "q", "r"],
+    )
+    np.testing.assert_array_equal(list(found.hover["d"]), rows[:, 3])
+    assert list(found.hover) == names
+    assert found.cluster_names == {0: "p", 1: "q", 2: "r"}
 
 
 def test_unfitted_model_is_refused(rows, tmp_path):

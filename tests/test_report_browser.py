@@ -17,7 +17,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 from modeseek import KernelDensityGradient, ModeClustering
 from modeseek.cluster.profile import profile_rows, say_what_sets_apart
 from modeseek.datasets import three_gaussians
-from modeseek.plot.drawing import COLORS, SYMBOLS
+from modeseek.plot.drawing import SYMBOLS, palette
 from modeseek.report import write_report
 from modeseek.rows.coordinates import Frame
 from modeseek.tree.gaps import GAP_IN_WORDS
@@ -201,8 +201,15 @@ def test_rows_take_the_marks_of_their_clusters(page, fitted):
     shown = page.run("return Array.from(data.shown)")
     assert len(shown) == 400
     labels = model.cut(prominence=0.4)[shown]
-    assert trace["marker"]["color"] == [COLORS[k % len(COLORS)] for k in labels]
-    assert trace["marker"]["symbol"] == [SYMBOLS[k % len(SYMBOLS)] for k in labels]
+    # Of the highest mode of each cluster: those of the fit come first.
+    ranks = [*model.cluster_modes_]
+    ranks += [mode for mode in range(len(model.modes_)) if mode not in ranks]
+    tops = page.run("return state.tops")
+    assert len(tops) != model.n_clusters_
+    rank = [ranks.index(tops[k]) for k in labels]
+    colors = palette(len(model.modes_))
+    assert trace["marker"]["color"] == [colors[k] for k in rank]
+    assert trace["marker"]["symbol"] == [SYMBOLS[k % len(SYMBOLS)] for k in rank]
     page.run("fillChoices; document.getElementById('across').value = 1; drawRows()")
     x = page.run("return document.getElementById('scatter').data[0].x")
     np.testing.assert_allclose(x, X[shown, 1], atol=1e-3)
@@ -335,7 +342,7 @@ def test_keyboard_reaches_every_control(page):
     for _ in range(25):
         ActionChains(page.driver).send_keys(Keys.TAB).perform()
         reached.append(page.run("return document.activeElement.id"))
-    expected = ["slider", "exact", "fewer", "more", "fitted", "download"]
+    expected = ["theme", "slider", "exact", "fewer", "more", "fitted", "download"]
     expected += ["across", "up", "play", "frame"]
     # Between the choices and the climb are plotly's own buttons, without a name.
     assert [name for name in reached if name][: len(expected)] == expected
@@ -366,10 +373,14 @@ def test_markup_in_names_stays_text(page):
         " (t) => t.textContent)"
     )
     assert ticks == [name if len(name) <= 24 else f"{name[:23]}…" for name in NAMES]
+    page.run("document.getElementById('made').open = true")
     assert NAMES[0] in page["settings"].text
     # The data, plotly packed and unpacked, and the page's own: no other has come.
     assert page.run("return document.querySelectorAll('script').length") == 4
     assert page.run("return document.querySelectorAll('b').length") == 0
+    hover = page.run("return document.getElementById('scatter').data[0].text[0]")
+    assert "&lt;script&gt;" in hover
+    assert "<script" not in hover
 
 
 def test_page_asks_for_nothing_and_complains_of_nothing(driver, file, fitted, tmp_path):
@@ -396,6 +407,175 @@ def test_page_asks_for_nothing_and_complains_of_nothing(driver, file, fitted, tm
     assert sum(url.startswith("file:") for url in requests) == 1
     assert driver.get_log("browser") == []
     assert not page["failure"].is_displayed()
+
+
+def test_colors_stay_with_the_highest_mode_of_a_cluster(page, fitted):
+    model, _ = fitted
+    n_modes = len(model.modes_)
+    assert n_modes > 56
+    colors = page.run("setLevel(0); return state.tops.map((_, k) => color(k))")
+    assert len(set(colors)) == n_modes
+    of_mode = dict(zip(page.run("return state.tops"), colors, strict=True))
+    for level in (0.1, 0.4, 1.2, 1e9):
+        page.run("setLevel(arguments[0])", level)
+        tops = page.run("return state.tops")
+        found = page.run("return state.tops.map((_, k) => color(k))")
+        assert found == [of_mode[top] for top in tops]
+
+
+def test_levels_are_round_numbers(page, fitted):
+    model, _ = fitted
+    press = "$('fewer').click(); return $('exact').value"
+    page["slider"].send_keys(Keys.HOME)
+    written = [page.run(press) for _ in range(len(model.modes_) - 1)]
+    levels = np.sort(model.merge_tree_.prominence)
+    for text, below, above in zip(written, levels, levels[1:], strict=False):
+        assert below < float(text) <= above
+        digits = len(text.replace(".", "").lstrip("0").split("e")[0])
+        assert digits <= 2 + max(0, np.ceil(np.log10(above / (above - below))))
+
+
+@pytest.fixture(scope="module")
+def named(fitted):
+    """A model with few clusters, and its rows."""
+    _, X = fitted
+    return ModeClustering(KernelDensityGradient(0.6), n_clusters=3).fit(X), X
+
+
+@pytest.fixture(scope="module")
+def told_file(named, tmp_path_factory):
+    """A page with a map, names and columns of the user's own."""
+    model, X = named
+    angle = np.linspace(0, 20, len(X))
+    return write_report(
+        tmp_path_factory.mktemp("told") / "told.html",
+        model,
+        X,
+        feature_names=[
+            "width",
+            "a name of so many letters that no screen is wide",
+            "x",
+        ],
+        embedding=np.column_stack([angle * np.cos(angle), angle * np.sin(angle)]),
+        row_names=[f"<i>row</i> no. {i}" for i in range(len(X))],
+        hover={"kind": np.where(X[:, 0] > 0, "right", "left"), "large": X[:, 0] * 1e4},
+        cluster_names={0: "<u>largest</u>", 2: "least"},
+    )
+
+
+@pytest.fixture
+def told(driver, told_file, named, tmp_path):
+    return Page(driver, told_file, tmp_path, len(named[1]))
+
+
+def test_page_opens_with_the_map_that_is_given(told, named):
+    shown = told.run("return Array.from(data.shown)")
+    x, y = told.run("const t = $('scatter').data[0]; return [t.x, t.y]")
+    angle = np.linspace(0, 20, len(named[1]))[shown]
+    np.testing.assert_allclose(x, angle * np.cos(angle), atol=1e-5)
+    np.testing.assert_allclose(y, angle * np.sin(angle), atol=1e-5)
+    # Nobody knows the way of rows there.
+    assert not told["play"].is_enabled()
+    assert "other axes" in told["climbers"].text
+    told.run("$('across').value = 0; $('up').value = 1; drawRows()")
+    assert told["play"].is_enabled()
+
+
+def test_rows_tell_their_names_and_columns(told, named):
+    _, X = named
+    text = told.run("return $('scatter').data[0].text")
+    row = told.run("return data.shown[7]")
+    label = told.run("return nameOf(clusterOf(arguments[0]))", row)
+    kind = "right" if X[row, 0] > 0 else "left"
+    number = 1e4 * X[row, 0]
+    number = f"{number:.0f}" if abs(number) >= 1000 else f"{number:.4g}"
+    name = f"<b>&lt;i&gt;row&lt;/i&gt; no. {row}</b>"
+    label = label.replace("<", "&lt;").replace(">", "&gt;")
+    assert text[7].split("<br>") == [name, label, f"kind: {kind}", f"large: {number}"]
+
+
+def test_rows_are_found_by_their_names(told):
+    told["find"].send_keys("No. 12")
+    told.settle()
+    opacity = np.array(told.run("return $('scatter').data[0].marker.opacity"))
+    names = [f"no. {i}" for i in told.run("return Array.from(data.shown)")]
+    np.testing.assert_array_equal(opacity == 1, ["no. 12" in name for name in names])
+    assert told["matches"].text == f"{sum(opacity == 1)} found"
+    told["find"].send_keys(Keys.BACKSPACE * 6)
+    told.settle()
+    assert set(told.run("return $('scatter').data[0].marker.opacity")) == {0.8}
+
+
+def test_islands_have_names_and_sizes(told, named):
+    model, _ = named
+    told.run("$('across').value = 0; $('up').value = 1; drawRows()")
+    sizes = np.bincount(model.labels_)
+    names = ["&lt;u&gt;largest&lt;/u&gt;", "cluster 1", "least"]
+    expected = [
+        f"<b>{name}</b><br>{size} rows" for name, size in zip(names, sizes, strict=True)
+    ]
+    assert told.run("return $('scatter').data[3].text") == expected
+    about = told.run("return $('scatter').data[3].hovertext[1].split('<br>')")
+    assert about[0] == "<b>cluster 1</b>"
+    assert about[1] == f"{sizes[1]} rows, {100 * sizes[1] / sizes.sum():.1f} %"
+    said = told.run("return $('clusters').tBodies[0].rows[1].cells[5].textContent")
+    assert ", ".join(about[2:]) == said
+    feet = told.run("return document.getElementById('tree').layout.xaxis.ticktext")
+    assert "cluster 1" not in feet
+    assert f"least<br>{sizes[2]}" in feet
+    # A name stays with its mode where the cluster of that mode grows.
+    told.run("setLevel(1e9)")
+    top = int(np.argmax(model.merge_tree_.heights))
+    of_top = int(model.mode_labels_[top])
+    plain = {0: "<u>largest</u>", 1: "cluster 0", 2: "least"}
+    assert told.run("return nameOf(0)") == plain[of_top]
+
+
+def test_dark_and_light_are_a_click_apart(driver, page):
+    def seen():
+        page.settle()
+        body = page.run("return getComputedStyle(document.body).backgroundColor")
+        chart = page.run("return $('scatter').layout.paper_bgcolor")
+        marks = page.run("return $('scatter').data[0].marker.color[0]")
+        return body, chart, marks
+
+    light = seen()
+    page["theme"].click()
+    dark = seen()
+    assert all(a != b for a, b in zip(light, dark, strict=True))
+    page["theme"].click()
+    assert seen() == light
+    scheme = {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", scheme)
+    try:
+        assert seen() == light  # as chosen
+        driver.refresh()
+        page.wait_for(lambda: page.run("return document.body.dataset.ready"))
+        assert seen() == dark
+        # Paper is white, whatever the screen is.
+        page.run("dispatchEvent(new Event('beforeprint'))")
+        assert page.run("return $('tree').layout.paper_bgcolor") == light[1]
+        page.run("dispatchEvent(new Event('afterprint'))")
+        assert seen() == dark
+    finally:
+        scheme["features"][0]["value"] = ""
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", scheme)
+
+
+@pytest.mark.parametrize("width", [360, 400, 1400])
+def test_nothing_is_wider_than_the_screen(driver, told_file, named, tmp_path, width):
+    screen = {"width": width, "height": 800, "deviceScaleFactor": 1}
+    screen["mobile"] = width < 600
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    try:
+        page = Page(driver, told_file, tmp_path, len(named[1]))
+        page.settle()
+        wide = page.run("return document.documentElement.scrollWidth")
+        assert wide <= width == page.run("return innerWidth")
+        table = page.run("const t = $('clusters'); return [t.scrollWidth, innerWidth]")
+        assert table[0] <= table[1]
+    finally:
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_no_button_sends_the_data_away(page):

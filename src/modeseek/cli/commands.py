@@ -36,6 +36,7 @@ from modeseek.cli.options import (
     check_finite,
     grouped,
 )
+from modeseek.cli.page_options import PageOptions
 from modeseek.errors import DataError, UsageError, requiring, say
 from modeseek.files import (
     beside_file,
@@ -211,55 +212,34 @@ def report(
     file: File,
     fitting: FitOptions,
     reading: ReadOptions,
+    page: PageOptions,
     output: Output = None,
     model: UseModel = None,
     force: Force = False,
 ) -> None:
     """Write a clustering as one web page that needs no server and no network.
 
-    It shows the rows, how their modes (tops of the density) merge, and what sets each
-    cluster apart; a slider makes clusters fewer or more.
+    It shows the rows on a map, how their modes (tops of the density) merge, and what
+    sets each cluster apart; a slider makes clusters fewer or more.
 
     [bold]Examples[/bold]
 
     modeseek report wine.csv
 
+    modeseek report wine.csv --names bottle --hover alcohol,proline --embedding umap.csv
+
     modeseek report cells.fcs --model cells.skops --output cells.html
     """
-    require_files(file, *([] if model is None else [model]))
-    with requiring("cli"):
-        import numpy as np
-
-        from modeseek.cli import tasks
-        from modeseek.cli.console import progress
-        from modeseek.plot.drawing import without_names
-    with requiring("report"):
-        from modeseek.report.page import write_report
+    require_files(file, *([] if model is None else [model]), *page.files())
     path = Path(output or beside_file(file, ".html"))
     refuse_existing(path, force)
-    with tasks.opened(file, reading) as table:
-        name = Path(table.name).name
-        if model is None:
-            fitted, rows = tasks.fit_table(table, reading, fitting, in_memory=True)
-            modes = fitted.row_modes_
-        else:
-            fitted, recipe = tasks.load(model, reading.jobs)
-            tasks.recut(str(model), fitted, fitting)
-            rows = tasks.find_rows(table, recipe, reading, fitting, in_memory=True)
-            modes = None
-        tasks.tell_missing(rows, reading)
-        tasks.tell_decision(fitted, reading)
-        with replacing(path, force=force) as unfinished, progress("writing the page"):
-            write_report(
-                unfinished,
-                without_names(fitted),  # columns were found by name already
-                np.asarray(rows.load()),
-                modes=modes,
-                feature_names=rows.recipe.labels(),
-                title=name,
-                settings={"file": name, "rows": rows.n_rows, **fitting.settings()},
-                random_state=fitting.seed,
-            )
+    with requiring("cli"):
+        from modeseek.cli import pages
+    with requiring("report"):
+        from modeseek.report.page import plotly_source
+
+        plotly_source()  # not after the fit
+    pages.write_page(file, path, model, reading, fitting, page, force=force)
     if not reading.quiet:
         say(f"wrote {path}")
 

@@ -23,7 +23,7 @@ Format = StrEnum("Format", ["csv", "parquet", "feather", "npy", "fcs", "xlsx", "
 Draw = StrEnum("Draw", ["means", "borders", "labels"])
 
 
-def _option(panel: str, text: str, *names: str, **limits: Any) -> Any:
+def option(panel: str, text: str, *names: str, **limits: Any) -> Any:
     """Declare an option, with its help and the panel of the help that it stands in.
 
     The names are those on the command line, by default that of the parameter; limits
@@ -32,10 +32,10 @@ def _option(panel: str, text: str, *names: str, **limits: Any) -> Any:
     return typer.Option(*names, help=text, rich_help_panel=panel, **limits)
 
 
-_columns_option = functools.partial(_option, "Columns and rows")
-_fit_option = functools.partial(_option, "Clustering")
-_file_option = functools.partial(_option, "Files")
-_image_option = functools.partial(_option, "Image")
+_columns_option = functools.partial(option, "Columns and rows")
+_fit_option = functools.partial(option, "Clustering")
+_file_option = functools.partial(option, "Files")
+_image_option = functools.partial(option, "Image")
 
 
 def _argument(text: str) -> Any:
@@ -384,8 +384,9 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-#: Groups of options that a command may take as one parameter.
-GROUPS = (ReadOptions, FitOptions, WriteOptions, ImageOptions, SegmentOptions)
+def _is_group(kind: Any) -> bool:
+    """Whether a type is a group of options that a command takes as one parameter."""
+    return inspect.isclass(kind) and hasattr(kind, "_fields") and hasattr(kind, "check")
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
@@ -395,7 +396,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     the options of each group in its place.
     """
     hints = get_type_hints(command, include_extras=True)
-    groups = {name: kind for name, kind in hints.items() if kind in GROUPS}
+    groups = {name: kind for name, kind in hints.items() if _is_group(kind)}
 
     @functools.wraps(command)
     def take_options(**given: Any) -> None:
@@ -418,7 +419,7 @@ def _ungrouped(
     keyword = inspect.Parameter.KEYWORD_ONLY
     for name, parameter in signature.parameters.items():
         group = hints[name]
-        if group not in GROUPS:
+        if not _is_group(group):
             yield parameter.replace(kind=keyword, annotation=group)
             continue
         fields = get_type_hints(group, include_extras=True)

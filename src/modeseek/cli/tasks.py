@@ -83,7 +83,7 @@ class Target:
             refuse_existing(self.path, writing.force)
 
 
-def _split_names(given: Sequence[str] | None, names: Sequence[str]) -> list[str]:
+def split_names(given: Sequence[str] | None, names: Sequence[str]) -> list[str]:
     """Names given with commas, but for names that have commas themselves."""
     return [
         name
@@ -97,8 +97,8 @@ def _make_recipe(table: Table, reading: ReadOptions, fitting: FitOptions) -> Rec
     names = table.schema.names
     choice = choose_columns(
         table,
-        _split_names(fitting.columns, names),
-        _split_names(fitting.drop_columns, names),
+        split_names(fitting.columns, names),
+        split_names(fitting.drop_columns, names),
     )
     if choice.left_out and not reading.quiet:
         said = ", ".join(f"{name} ({why})" for name, why in choice.left_out.items())

@@ -6,7 +6,9 @@ that they can be told apart without colours.
 """
 
 from modeseek.plot.ascent import AscentDisplay
+from modeseek.plot.cluster_map import ClusterMapDisplay
 from modeseek.plot.cluster_pairs import ClusterPairsDisplay
+from modeseek.plot.cluster_profile import ClusterProfileDisplay
 from modeseek.plot.comparison import ComparisonDisplay
 from modeseek.plot.gradient_field import GradientFieldDisplay
 from modeseek.plot.merge_tree import MergeTreeDisplay
@@ -15,7 +17,9 @@ from modeseek.plot.validation import ValidationDisplay
 
 __all__ = [
     "AscentDisplay",
+    "ClusterMapDisplay",
     "ClusterPairsDisplay",
+    "ClusterProfileDisplay",
     "ComparisonDisplay",
     "FeatureRelevanceDisplay",
     "GradientFieldDisplay",

@@ -9,7 +9,14 @@ from typing import Self
 import numpy as np
 
 from modeseek.cluster.mode_clustering import ModeClustering
-from modeseek.plot.canvas import STAR, Axes, add_legend, mark, scatter
+from modeseek.plot.canvas import (
+    MOST_LISTED,
+    STAR,
+    Axes,
+    add_legend,
+    mark,
+    scatter,
+)
 from modeseek.plot.drawing import principal_axes, without_names
 from modeseek.plot.labelled_rows import (
     LabelledRows,
@@ -58,7 +65,7 @@ class AscentDisplay(LabelledRowsDisplay):
 
     @classmethod
     def _compute(cls, model: ModeClustering, selected: LabelledRows) -> Self:
-        rows, labels, features, names = selected
+        rows, labels, features, names, _ = selected
         d = rows.shape[1]
         paths, modes = without_names(model).paths(rows), model.cluster_centers_
         axes = principal_axes(rows, 2) if features is None and d > 2 else None
@@ -66,7 +73,7 @@ class AscentDisplay(LabelledRowsDisplay):
             paths, modes = axes.transform(paths), axes.transform(modes)
             names = axes.names()
         else:
-            plane = check_two_features(features, d)
+            plane = check_two_features(features, rows)
             paths, modes = paths[:, :, plane], modes[:, plane]
             names = [names[j] for j in plane]
         return cls(paths=paths, labels=labels, modes=modes, names=names)
@@ -79,7 +86,8 @@ class AscentDisplay(LabelledRowsDisplay):
             path = self.paths[:, self.labels == k].transpose(2, 0, 1)
             ax.plot(*path, color=mark(int(k))["color"], alpha=0.35, linewidth=0.8)
         scatter(ax, self.paths[0], self.labels)
-        ax.scatter(*self.modes.T, s=170, **STAR, zorder=3, label="modes")
+        size = 170 if len(self.modes) <= MOST_LISTED else 50
+        ax.scatter(*self.modes.T, s=size, **STAR, zorder=3, label="modes")
         ax.set_xlabel(self.names[0])
         ax.set_ylabel(self.names[1])
         add_legend(ax, len(self.modes))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from modeseek.cluster.answers import NOISE
 from modeseek.errors import UsageError
-from modeseek.plot.drawing import COLORS, MARKERS
+from modeseek.plot.drawing import MARKERS, palette
 from modeseek.rows.arrays import Floats, Integers
 
 # matplotlib's own; the base install has none to take them from.
@@ -86,11 +87,50 @@ class Display:
         raise NotImplementedError
 
 
-def shades(low: str, high: str) -> Colormap:
-    """Colour map from one colour to another."""
+def shades(*colors: str) -> Colormap:
+    """Colour map from one colour to another, and on to further ones."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    return LinearSegmentedColormap.from_list(f"{low} to {high}", [low, high])
+    return LinearSegmentedColormap.from_list(" to ".join(colors), colors)
+
+
+def write_beside(ax: Axes, places: Sequence[Floats], texts: Sequence[str]) -> None:
+    """Write texts at places where they do not cover each other, the first ones first.
+
+    A text stands above its place, or else below, or else it is left out.
+    """
+    from matplotlib import patheffects
+
+    halo = [patheffects.withStroke(linewidth=3, foreground="white")]
+    ax.figure.canvas.draw()  # axes have their size and range only then
+    points = 72.0 / ax.figure.dpi
+    taken: list[tuple[float, float, float, float]] = []
+    for place, text in zip(places, texts, strict=True):
+        x, y = points * ax.transData.transform(place)
+        lines = text.split("\n")
+        half = 1.0 + 2.9 * max(map(len, lines))
+        high = 11.0 * len(lines)
+        for side, bottom in (("bottom", y + 3.0), ("top", y - 3.0 - high)):
+            box = (x - half, x + half, bottom, bottom + high)
+            if all(
+                box[1] < left or box[0] > right or box[3] < low or box[2] > up
+                for left, right, low, up in taken
+            ):
+                taken.append(box)
+                ax.annotate(
+                    text,
+                    place,
+                    (0.0, 3.0 if side == "bottom" else -3.0),
+                    textcoords="offset points",
+                    ha="center",
+                    va=side,
+                    fontsize=9,
+                    fontweight="bold",
+                    color=INK,
+                    linespacing=1.0,
+                    path_effects=halo,
+                )
+                break
 
 
 def mark(cluster: int) -> dict[str, Any]:
@@ -98,7 +138,7 @@ def mark(cluster: int) -> dict[str, Any]:
     if cluster == NOISE:
         return {"color": GREY, "marker": "."}
     return {
-        "color": COLORS[cluster % len(COLORS)],
+        "color": palette(cluster + 1)[-1],
         "marker": MARKERS[cluster % len(MARKERS)],
     }
 

@@ -10,9 +10,14 @@ import numpy as np
 from modeseek.cluster.answers import NOISE
 from modeseek.cluster.mode_clustering import ModeClustering
 from modeseek.cluster.profile import telling_features
-from modeseek.plot.canvas import MOST_LISTED, Axes, mark, scatter
-from modeseek.plot.drawing import shortened
-from modeseek.plot.labelled_rows import LabelledRows, LabelledRowsDisplay, is_feature
+from modeseek.plot.canvas import GREY, MOST_LISTED, Axes, mark, scatter
+from modeseek.plot.drawing import jittered, shortened, varying_features
+from modeseek.plot.labelled_rows import (
+    LabelledRows,
+    LabelledRowsDisplay,
+    is_feature,
+    steps_of,
+)
 from modeseek.rows.arrays import Floats, Integers
 
 #: Features that are shown unless told.
@@ -25,8 +30,9 @@ LINES = ("-", "--", ":", "-.")
 class ClusterPairsDisplay(LabelledRowsDisplay):
     """Clusters in every pair of a few features, and feature by feature.
 
-    Features that are not asked for are all, or the five that differ most between the
-    clusters. Use :meth:`from_estimator` to make one.
+    Features that are not asked for are all that vary, or the five that differ most
+    between the clusters. Rounded values are spread a little, so that rows do not cover
+    each other. Use :meth:`from_estimator` to make one.
 
     Parameters
     ----------
@@ -66,7 +72,7 @@ class ClusterPairsDisplay(LabelledRowsDisplay):
 
     @classmethod
     def _compute(cls, model: ModeClustering, selected: LabelledRows) -> Self:
-        rows, labels, features, names = selected
+        rows, labels, features, names, rng = selected
         d = rows.shape[1]
         if features is None:
             features = _most_telling(rows, labels)
@@ -75,7 +81,8 @@ class ClusterPairsDisplay(LabelledRowsDisplay):
                 f"features must be numbers from 0 to {d - 1}; got {features!r}."
             )
         shown = [names[j] for j in features]
-        return cls(rows=rows[:, features], labels=labels, names=shown)
+        spread = jittered(rows, steps_of(model), rng)
+        return cls(rows=spread[:, features], labels=labels, names=shown)
 
     def _size(self) -> tuple[float, float]:
         side = max(3.2, 1.7 * len(self.names))
@@ -101,12 +108,7 @@ class ClusterPairsDisplay(LabelledRowsDisplay):
         cell.spines[["top", "right"]].set_visible(False)
         cell.tick_params(labelsize="small")
         if i == j:
-            edges = np.histogram_bin_edges(self.rows[:, i], bins=24)
-            for k in np.unique(self.labels):
-                values, color = self.rows[self.labels == k, i], mark(int(k))["color"]
-                line = {"linestyle": LINES[int(k) % len(LINES)], "linewidth": 1.2}
-                cell.hist(values, edges, histtype="stepfilled", color=color, alpha=0.3)
-                cell.hist(values, edges, histtype="step", color=color, **line)
+            self._draw_histogram(cell, self.rows[:, i])
             cell.set_yticks([])
             cell.spines["left"].set_visible(False)
         else:
@@ -120,6 +122,21 @@ class ClusterPairsDisplay(LabelledRowsDisplay):
         elif j > 0:
             cell.tick_params(labelleft=False)
 
+    def _draw_histogram(self, cell: Axes, values: Floats) -> None:
+        """Draw a histogram of each cluster; of many clusters, one of all samples."""
+        edges, distinct = (
+            np.histogram_bin_edges(values, bins=24),
+            np.unique(self.labels),
+        )
+        if len(distinct) > MOST_LISTED:
+            cell.hist(values, edges, histtype="stepfilled", color=GREY, alpha=0.6)
+            return
+        for k in distinct:
+            inside, color = values[self.labels == k], mark(int(k))["color"]
+            line = {"linestyle": LINES[int(k) % len(LINES)], "linewidth": 1.2}
+            cell.hist(inside, edges, histtype="stepfilled", color=color, alpha=0.3)
+            cell.hist(inside, edges, histtype="step", color=color, **line)
+
 
 def _most_telling(rows: Floats, labels: Integers) -> list[int]:
     """The few features that differ most between clusters."""
@@ -127,6 +144,6 @@ def _most_telling(rows: Floats, labels: Integers) -> list[int]:
     U = (rows - rows.mean(axis=0)) / np.where(deviation > 0, deviation, np.inf)
     distinct, size = np.unique(labels[labels != NOISE], return_counts=True)
     means = np.stack([U[labels == k].mean(axis=0) for k in distinct])
-    return [
-        int(j) for j in telling_features(means, size.astype(np.float64), MOST_PAIRED)
-    ]
+    varying = varying_features(rows)
+    found = telling_features(means[:, varying], size.astype(np.float64), MOST_PAIRED)
+    return [int(j) for j in varying[found]]

@@ -5,21 +5,31 @@ No drawing happens here; nothing here needs a plotting library.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.decomposition import PCA
 
 from modeseek.rows.arrays import Floats, Integers
 
 #: Okabe and Ito's colours that can be read on white, and one of Tol's. Neighbours in
-#: the list differ in lightness, for print in grey.
+#: the list differ in lightness, for print in grey. :func:`palette` goes on.
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#882255", "#56B4E9", "#D55E00")
 
-#: Markers, in matplotlib's and in plotly's names. Seven colours and eight markers
-#: repeat together after 56 clusters only.
+#: Further colours, in OKLCH: lightness and chroma in turn, and the angle of hue from
+#: one round to the next, the golden one, which comes back to no hue that was there.
+FURTHER = ((0.64, 0.16), (0.44, 0.12), (0.78, 0.12), (0.54, 0.07))
+TURN = np.deg2rad(137.508)
+
+#: Hue of the first, and angle between those of a round: found by trial such that the
+#: nearest two colours of the first 24, and of 60, are far apart.
+START, APART = 5.4, 2.9
+
+#: Markers, in matplotlib's and in plotly's names.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
 SYMBOLS = (
     *("circle", "square", "triangle-up", "diamond"),
@@ -43,6 +53,114 @@ def without_names(model: Estimator) -> Estimator:
 def shortened(name: str) -> str:
     """A name that fits beside small axes and above a column of numbers."""
     return name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 1]}…"
+
+
+def palette(n: int) -> list[str]:
+    """Colours of n clusters, all different: :data:`COLORS`, then further ones."""
+    i = np.arange(max(0, n - len(COLORS)))
+    lightness, chroma = np.array(FURTHER)[i % len(FURTHER)].T
+    hue = START + TURN * (i // len(FURTHER)) + APART * (i % len(FURTHER))
+    a, b = chroma * np.cos(hue), chroma * np.sin(hue)
+    # Bjoern Ottosson's OKLab: cone responses, and linear sRGB from their cubes.
+    cones = np.stack(
+        [
+            lightness + 0.3963377774 * a + 0.2158037573 * b,
+            lightness - 0.1055613458 * a - 0.0638541728 * b,
+            lightness - 0.0894841775 * a - 1.2914855480 * b,
+        ]
+    )
+    to_rgb = np.array(
+        [
+            [4.0767416621, -3.3077115913, 0.2309699292],
+            [-1.2684380046, 2.6097574011, -0.3413193965],
+            [-0.0041960863, -0.7034186147, 1.7076147010],
+        ]
+    )
+    linear = np.clip(to_rgb @ cones**3, 0.0, 1.0)
+    dark = linear <= 0.0031308
+    curved = np.where(dark, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+    bytes_of = np.rint(255 * curved).astype(int).T
+    return [*COLORS[:n], *(f"#{r:02X}{g:02X}{b:02X}" for r, g, b in bytes_of)]
+
+
+def check_places(embedding: ArrayLike, n: int, name: str = "embedding") -> Floats:
+    """Check places of n rows on a map, shape (n, 2)."""
+    places = np.asarray(embedding)
+    if places.shape != (n, 2) or places.dtype.kind not in "fiu":
+        raise ValueError(
+            f"{name} must be {n} x 2 numbers, a place for each row of X; got "
+            f"{places.dtype} of shape {places.shape}."
+        )
+    if not np.isfinite(places).all():
+        raise ValueError(f"{name} must be finite: some of its places are not.")
+    return places.astype(np.float64)
+
+
+def check_cluster_names(
+    names: Mapping[int, str] | Sequence[str] | None, n_clusters: int
+) -> dict[int, str]:
+    """Check names of clusters, of all in their order or of some by their number."""
+    if names is None:
+        return {}
+    if not isinstance(names, Mapping):
+        if isinstance(names, str) or len(names) != n_clusters:
+            raise ValueError(
+                f"cluster_names must be {n_clusters} names, one for each cluster, or a "
+                f"mapping from some of them; got {names!r}."
+            )
+        names = dict(enumerate(names))
+    wrong = [k for k in names if k not in range(n_clusters)]
+    if wrong:
+        raise ValueError(
+            f"cluster_names has names of clusters 0 to {n_clusters - 1}; got one of "
+            f"{wrong[0]!r}."
+        )
+    return {int(k): str(name) for k, name in names.items()}
+
+
+def varying_features(rows: Floats) -> Integers:
+    """Features, by their column, that are not constant; all if every one is."""
+    found = np.flatnonzero(rows.min(axis=0) < rows.max(axis=0))
+    return found if len(found) else np.arange(rows.shape[1])
+
+
+def jittered(rows: Floats, step: Floats, rng: np.random.Generator) -> Floats:
+    """Rows whose rounded values are spread over most of their steps, to be seen.
+
+    ``step`` (d,) is what each feature is rounded to, 0 where it is not.
+    """
+    return np.asarray(rows + 0.8 * step * (rng.random(rows.shape) - 0.5))
+
+
+def plane_of_clusters(Z: Floats, labels: Integers) -> Floats | None:
+    """Two directions in which clusters lie apart, shape (2, c); None if there are none.
+
+    ``Z`` (m, c) are rows in coordinates of equal rank and ``labels`` (m,) their
+    clusters, of which noise is none. The first directions are those of the largest
+    scatter of the clusters' means by that of rows within clusters; with two clusters,
+    the second is that of the largest scatter across the first.
+    """
+    Z, labels = Z[labels >= 0], labels[labels >= 0]
+    distinct, at = np.unique(labels, return_inverse=True)
+    if Z.shape[1] < 2 or len(distinct) < 2:
+        return None
+    size = np.bincount(at).astype(np.float64)
+    means = np.stack([Z[at == k].mean(axis=0) for k in range(len(size))])
+    inside = (Z - means[at]).T @ (Z - means[at]) / len(Z)
+    spread = np.trace(inside) / len(inside)
+    if spread <= 1e-12 * Z.var(axis=0).mean():  # copies of a few rows
+        return None
+    # A tenth of the mean scatter is added, as directions of hardly any say nothing.
+    values, vectors = np.linalg.eigh(inside + 0.1 * spread * np.eye(len(inside)))
+    whiten = vectors / np.sqrt(values)
+    between = np.sqrt(size)[:, None] * (means - Z.mean(axis=0)) @ whiten
+    axes = np.linalg.svd(between, full_matrices=False)[2][: min(2, len(size) - 1)]
+    axes = np.linalg.qr((axes @ whiten.T).T)[0].T
+    if len(axes) < 2:
+        rest = Z - Z.mean(axis=0) - (Z - Z.mean(axis=0)) @ axes.T @ axes
+        axes = np.vstack([axes, np.linalg.svd(rest, full_matrices=False)[2][:1]])
+    sign = np.sign(axes[np.arange(2), np.abs(axes).argmax(axis=1)])
+    return np.asarray(axes * sign[:, None])
 
 
 class Components(NamedTuple):

@@ -92,7 +92,7 @@ class GradientFieldDisplay(Display):
         X : array-like of shape (n_samples, n_features)
             Samples: their range is drawn, and where there are two features, they are.
         features : pair of int, optional
-            The plane; the first two features if not given.
+            The plane; the first two features that vary if not given.
         at : array-like of shape (n_features,), optional
             Where the plane cuts the other features: by default at the highest mode,
             or at the median of X where there are no modes.
@@ -112,7 +112,7 @@ class GradientFieldDisplay(Display):
         rows = rows_in_memory(estimator, X)
         d = rows.shape[1]
         names = name_features(estimator, d, feature_names)
-        plane = check_two_features(features, d)
+        plane = check_two_features(features, rows)
         modes: Floats = np.empty((0, d))
         field: Any = estimator
         if isinstance(estimator, ModeClustering):

@@ -15,7 +15,7 @@ from modeseek.cluster.answers import NOISE
 from modeseek.cluster.mode_clustering import ModeClustering
 from modeseek.cluster.profile import name_features
 from modeseek.plot.canvas import Axes, Display
-from modeseek.plot.drawing import sample_each_group
+from modeseek.plot.drawing import sample_each_group, varying_features
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.containers import check_in_memory
 from modeseek.rows.ranking import generator
@@ -32,6 +32,7 @@ class LabelledRows(NamedTuple):
     labels: Integers  # (m,)
     features: Sequence[int] | None  # as users give them
     names: list[str]  # (d,)
+    rng: np.random.Generator
 
 
 class LabelledRowsDisplay(Display):
@@ -86,7 +87,7 @@ class LabelledRowsDisplay(Display):
         labels = estimator.predict(X)
         rng = generator(random_state)
         shown = sample_each_group(labels - NOISE, max_rows, rng, least=LEAST_OF_CLUSTER)
-        selected = LabelledRows(rows[shown], labels[shown], features, names)
+        selected = LabelledRows(rows[shown], labels[shown], features, names, rng)
         return cls._compute(estimator, selected).plot(ax=ax)
 
     @classmethod
@@ -95,20 +96,29 @@ class LabelledRowsDisplay(Display):
         raise NotImplementedError
 
 
+def steps_of(model: ModeClustering) -> Floats:
+    """What each feature is rounded to, 0 where it is not."""
+    return model.rounding_.step
+
+
 def rows_in_memory(estimator: BaseEstimator, X: ArrayLike) -> Floats:
     """Check the samples of a plot, which must be an array or a data frame."""
     check_in_memory(X, "a plot shows some of them: give those as an array.")
     return np.asarray(check_rows(estimator, X, reset=False), dtype=np.float64)
 
 
-def check_two_features(features: Sequence[int] | None, d: int) -> list[int]:
-    """Check a pair of features; the first two by default."""
+def check_two_features(features: Sequence[int] | None, rows: Floats) -> list[int]:
+    """Check a pair of features; the first two that are not constant by default."""
+    d = rows.shape[1]
     chosen = [0, 1] if features is None else list(features)
     if d < 2 or len(chosen) != 2 or not all(is_feature(j, d) for j in chosen):
         raise ValueError(
             f"features must be two numbers from 0 to {d - 1}, and X have at least two "
             f"features; got features={features!r} for {d} features."
         )
+    varying = varying_features(rows)
+    if features is None and len(varying) > 1:
+        return [int(j) for j in varying[:2]]
     return chosen
 
 

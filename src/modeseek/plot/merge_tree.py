@@ -17,9 +17,8 @@ from modeseek.tree.merge_tree import MergeTree
 #: Modes that are drawn large.
 MOST_LARGE = 30
 
-#: Clusters whose sizes are written below the tree, and the room that each takes, as a
-#: share of the width; without its size, half as much.
-MOST_SIZED, ROOM = 12, 0.07
+#: Clusters whose sizes are written below the tree, and the points that a digit takes.
+MOST_SIZED, DIGIT = 12, 5.3
 
 #: Pixels from the line of the cut within which the mouse takes hold of it.
 GRIP = 6.0
@@ -195,13 +194,19 @@ class MergeTreeDisplay(Display):
         """
         sizes = np.bincount(labels, weights=self.estimator.merge_tree_.sizes)
         sized = len(sizes) <= MOST_SIZED
-        room = len(labels) * (ROOM if sized else 0.5 * ROOM)
+        width = self.ax_.get_window_extent().width * 72.0 / self.figure_.dpi
+        foot = width / (len(labels) + 0.2)
         names: dict[float, str] = {}
+        taken: list[tuple[float, float]] = []
         for k, size in enumerate(sizes):
             middle = float(np.median(self.mode_places_[labels == k]))
-            if all(abs(middle - other) >= room for other in names):
-                names[middle] = f"{k}\n{size:,.0f}" if sized else f"{k}"
-        self.ax_.set_xticks(list(names), list(names.values()))
+            lines = [f"{k}", f"{size:,.0f}"] if sized else [f"{k}"]
+            half = 1.0 + 0.5 * DIGIT * max(map(len, lines))
+            left, right = foot * middle - half, foot * middle + half
+            if all(right < start or left > end for start, end in taken):
+                names[middle] = "\n".join(lines)
+                taken.append((left, right))
+        self.ax_.set_xticks(list(names), list(names.values()), fontsize="small")
         self.ax_.set_xlabel("clusters and their samples" if sized else "clusters")
 
     def _fitted_level(self) -> float:

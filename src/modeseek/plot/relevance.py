@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from modeseek.cluster.mode_clustering import ModeClustering
 from modeseek.cluster.profile import name_features
 from modeseek.gradient.base import GradientEstimator
-from modeseek.plot.canvas import Axes, Display
+from modeseek.plot.canvas import GREY, Axes, Display
 from modeseek.plot.drawing import COLORS
 from modeseek.rows.arrays import Floats
 from modeseek.rows.validation import check_integer
@@ -31,7 +31,7 @@ class FeatureRelevanceDisplay(Display):
     names : sequence of str
         Names of the features.
     max_features : int
-        Bars drawn; the rest is summed up in one.
+        Bars drawn; the rest is summed up below them.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class FeatureRelevanceDisplay(Display):
         feature_names : sequence of str, optional
             Names of the bars; those that the estimator was fitted with if not given.
         max_features : int, default=20
-            Bars drawn; the rest is summed up in one.
+            Bars drawn; the rest is summed up below them.
         ax : matplotlib Axes, optional
             Where to draw; a new figure if not given.
 
@@ -89,21 +89,16 @@ class FeatureRelevanceDisplay(Display):
         return display.plot(ax=ax)
 
     def _size(self) -> tuple[float, float]:
-        bars = min(len(self.names), self.max_features + 1)
-        return 6.4, 1.2 + 0.28 * bars
+        bars = min(len(self.names), self.max_features)
+        return 6.4, 1.4 + 0.28 * bars
 
     def _draw(self, ax: Axes) -> None:
         order = np.argsort(-self.relevance, kind="stable")
         drawn, rest = order[: self.max_features], order[self.max_features :]
         names = [self.names[j] for j in drawn]
         shares = self.relevance[drawn].tolist()
-        if len(rest):
-            names.append(f"{len(rest)} more")
-            shares.append(float(self.relevance[rest].sum()))
         places = np.arange(len(names))
         bars = ax.barh(places, shares, color=COLORS[0], height=0.7)
-        if len(rest):
-            bars[-1].set(facecolor="white", edgecolor=COLORS[0], hatch="///")
         ax.bar_label(bars, [f"{share:.1%}" for share in shares], padding=3)
         ax.set_yticks(places, names)
         ax.invert_yaxis()
@@ -111,3 +106,11 @@ class FeatureRelevanceDisplay(Display):
         ax.set_xticks([])  # the bars carry their numbers
         ax.spines["bottom"].set_visible(False)
         ax.set_title("share of relevance", fontsize="medium", loc="left")
+        if len(rest):
+            left = self.relevance[rest]
+            ax.set_xlabel(
+                f"{len(rest)} more, each at most {left.max():.1%}, {left.sum():.0%} "
+                "together",
+                color=GREY,
+                loc="left",
+            )

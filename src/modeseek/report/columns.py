@@ -14,7 +14,12 @@ from modeseek.cluster.features import (
     scaling_of,
 )
 from modeseek.cluster.mode_clustering import ModeClustering
-from modeseek.plot.drawing import at_even_pace, principal_axes, without_names
+from modeseek.plot.drawing import (
+    at_even_pace,
+    plane_of_clusters,
+    principal_axes,
+    without_names,
+)
 from modeseek.rows.arrays import Floats, Integers
 
 #: Principal components to choose from, where there are more than two features.
@@ -24,19 +29,37 @@ COMPONENTS = 6
 FRAMES, CLIMBERS, CLIMB_VALUES = 25, 300, 200_000
 
 
+#: What the two directions are called in which clusters lie apart.
+PLANE = ["cluster plane, across", "cluster plane, up"]
+
+
 class ScatterColumns:
-    """What a row can be drawn by: features, principal components, log-density."""
+    """What a row can be drawn by.
+
+    Features, principal components, the plane in which clusters lie apart, and
+    log-density. The page starts with that plane, if there is one.
+    """
 
     def __init__(
-        self, model: ModeClustering, X: Floats, names: list[str], kept: Integers
+        self,
+        model: ModeClustering,
+        X: Floats,
+        labels: Integers,
+        names: list[str],
+        kept: Integers,
     ) -> None:
         self._model, self._kept = without_names(model), kept
-        self._components = principal_axes(X, COMPONENTS) if X.shape[1] > 2 else None
+        wide = X.shape[1] > 2
+        self._components = principal_axes(X, COMPONENTS) if wide else None
+        self._plane = plane_of_clusters(self._enter(X), labels) if wide else None
         self.names = [names[j] for j in kept]
         self.start = (0, min(1, len(kept) - 1))
         if self._components is not None:
             self.start = (len(kept), len(kept) + 1)
             self.names += self._components.names()
+        if self._plane is not None:
+            self.start = (len(self.names), len(self.names) + 1)
+            self.names += PLANE
         self._log_density: Callable[[Floats], Floats] | None = None
         if model.ascent_ == "rows":
             self._log_density = partial(height_on_graph, model)
@@ -48,11 +71,17 @@ class ScatterColumns:
             if X.shape[1] == 1:
                 self.start = (0, 1)
 
+    def _enter(self, X: Floats) -> Floats:
+        """Coordinates in which rows climb."""
+        return np.asarray(self._model.transform(X))
+
     def values(self, X: Floats) -> Floats:
         """Values of rows in all columns, shape (m, n_columns)."""
         columns = [X[:, self._kept]]
         if self._components is not None:
             columns.append(self._components.transform(X))
+        if self._plane is not None:
+            columns.append(self._enter(X) @ self._plane.T)
         if self._log_density is not None:
             columns.append(self._log_density(X)[:, None])
         return np.concatenate(columns, axis=1)

@@ -14,9 +14,10 @@ from modeseek.cluster.answers import NOISE
 from modeseek.cluster.features import scaling_of
 from modeseek.cluster.mode_clustering import ModeClustering
 from modeseek.cluster.profile import LEAST_SAID, MOST_SAID, Profile, profile_rows
-from modeseek.plot.drawing import COLORS, SYMBOLS, sample_each_group, without_names
-from modeseek.report.columns import FRAMES, ScatterColumns
+from modeseek.plot.drawing import SYMBOLS, palette, sample_each_group, without_names
+from modeseek.report.columns import FRAMES, PLANE, ScatterColumns
 from modeseek.report.packing import pack
+from modeseek.report.told import Told
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.validation import is_word
 from modeseek.tree.dendrogram import lay_out
@@ -28,6 +29,9 @@ MOST_FEATURES, MODE_VALUES = 60, 60_000
 #: Rows of every mode that are chosen, for the scatter and for the animation.
 LEAST_SHOWN, LEAST_CLIMBING = 10, 3
 
+#: Colours at most; of more modes, the last share them.
+MOST_COLORS = 500
+
 
 def collect(
     model: ModeClustering,
@@ -37,12 +41,13 @@ def collect(
     max_rows: int,
     rng: np.random.Generator,
     settings: Mapping[str, object] | None = None,
+    told: Told | None = None,
 ) -> dict[str, Any]:
     """Everything the page draws, ready for JSON; arrays are packed.
 
     ``modes`` (n,) are those that the rows (n, d) reach, ``names`` those of the
     features. At most ``max_rows`` rows are drawn, chosen by ``rng``; ``settings`` are
-    further lines of the table of settings.
+    further lines of the table of settings, ``told`` is what users say of the rows.
     """
     n_modes = len(model.modes_)
     profile = profile_rows(scaling_of(model), rows, modes, n_modes)
@@ -50,7 +55,8 @@ def collect(
     kept = profile.separating(model.mode_labels_, most)
     shown = sample_each_group(modes, max_rows, rng, LEAST_SHOWN)
     shown_rows = rows[shown].astype(np.float64)
-    columns = ScatterColumns(model, shown_rows, names, kept)
+    clusters = model.mode_labels_[modes[shown]]
+    columns = ScatterColumns(model, shown_rows, clusters, names, kept)
     climbing = sample_each_group(
         modes[shown], columns.count_climbers(), rng, LEAST_CLIMBING
     )
@@ -74,6 +80,7 @@ def collect(
         "decision": model.decision_,
         "said": {"most": MOST_SAID, "least": LEAST_SAID},
         "columns": columns.names,
+        "plane": PLANE[0],
         "start": columns.start,
         "low": pack(low, "f8"),
         "quantum": pack(quantum, "f8"),
@@ -85,8 +92,9 @@ def collect(
         "summits": quantize(summits),
         "modes": pack(modes, "u2" if len(model.modes_) <= 2**16 else "u4"),
         "noise": pack(noise, "u4"),
-        "colors": COLORS,
+        "colors": palette(min(n_modes, MOST_COLORS)),
         "symbols": SYMBOLS,
+        **(told or Told()).describe(shown, model.cluster_modes_),
         **_describe_tree(model),
         **_describe_profile(profile, names, kept),
         "settings": _describe_settings(model, settings),

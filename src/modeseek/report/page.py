@@ -24,13 +24,17 @@ from modeseek.cluster.profile import name_features
 from modeseek.files import replacing
 from modeseek.report.content import collect
 from modeseek.report.packing import compress
+from modeseek.report.told import check_told
 from modeseek.rows.arrays import Integers
 from modeseek.rows.containers import check_in_memory
 from modeseek.rows.ranking import generator
 from modeseek.rows.validation import check_integer, check_rows
 
 #: The page's own scripts, in the order they need one another.
-SCRIPTS = ("tree.js", "state.js", "rows.js", "dendrogram.js", "clusters.js", "page.js")
+SCRIPTS = (
+    *("tree.js", "state.js", "theme.js", "rows.js", "islands.js"),
+    *("dendrogram.js", "clusters.js", "page.js"),
+)
 
 
 def write_report(
@@ -40,6 +44,10 @@ def write_report(
     *,
     modes: ArrayLike | None = None,
     feature_names: Sequence[str] | None = None,
+    embedding: ArrayLike | None = None,
+    row_names: Sequence[Any] | None = None,
+    hover: Mapping[str, Sequence[Any]] | Sequence[str] | None = None,
+    cluster_names: Mapping[int, str] | Sequence[str] | None = None,
     title: str = "Clusters",
     settings: Mapping[str, object] | None = None,
     max_rows: int = 3000,
@@ -47,10 +55,12 @@ def write_report(
 ) -> Path:
     """Write a clustering as one self-contained web page.
 
-    The page shows the samples in two features or principal components, the merge tree,
-    samples climbing to their modes, and the size and profile of every cluster. A slider
-    cuts the tree at another prominence, as :meth:`ModeClustering.cut` does, and a
-    button downloads the labels of all samples at that cut.
+    The page shows the samples on a map, the merge tree, samples climbing to their
+    modes, and the size and profile of every cluster. The map is that of the two
+    directions in which clusters lie apart, any two features or principal components, or
+    a map of your own. A slider cuts the tree at another prominence, as
+    :meth:`ModeClustering.cut` does, and a button downloads the labels of all samples at
+    that cut.
 
     Parameters
     ----------
@@ -65,6 +75,17 @@ def write_report(
         samples of the fit, ``model.row_modes_`` is the same and saves time.
     feature_names : sequence of str, optional
         Those of the fit if not given, or else numbers.
+    embedding : array-like of shape (n_samples, 2), optional
+        Places of the samples on a map of your own, such as UMAP or t-SNE makes. The
+        page opens with it.
+    row_names : sequence of shape (n_samples,), optional
+        Names of the samples, shown where the mouse is over one, and found by the
+        page's search. By default the index of a data frame, if it is of text.
+    hover : mapping, data frame or sequence of str, optional
+        Further columns to show where the mouse is over a sample: their values by name,
+        or names of features of X.
+    cluster_names : mapping or sequence of str, optional
+        Names of the clusters of the fit, in their order, or of some, by their number.
     title : str, default="Clusters"
         Heading of the page.
     settings : mapping, optional
@@ -101,15 +122,24 @@ def write_report(
     """
     check_is_fitted(model)
     check_integer("max_rows", max_rows, least=1)
-    plotly_source = _plotly_source()
+    plotly = plotly_source()
     check_in_memory(X, "a page shows some of them: give those as an array.")
     rows = check_rows(model, X, reset=False)
     mode_of_row = _check_modes(model, X, len(rows), modes)
     names = name_features(model, rows.shape[1], feature_names)
-    data = collect(
-        model, rows, mode_of_row, names, max_rows, generator(random_state), settings
+    told = check_told(
+        X,
+        rows,
+        names,
+        model.n_clusters_,
+        embedding=embedding,
+        row_names=row_names,
+        hover=hover,
+        cluster_names=cluster_names,
     )
-    page = _fill(title, data, plotly_source)
+    rng = generator(random_state)
+    data = collect(model, rows, mode_of_row, names, max_rows, rng, settings, told)
+    page = _fill(title, data, plotly)
     with replacing(path) as beside:
         beside.write_text(page, encoding="utf-8")
     return Path(path)
@@ -135,7 +165,7 @@ def _check_modes(
     return given.astype(np.intp)
 
 
-def _plotly_source() -> str:
+def plotly_source() -> str:
     """The text of plotly.js that the plotly package carries."""
     try:
         from plotly.offline import get_plotlyjs
@@ -146,7 +176,7 @@ def _plotly_source() -> str:
     return str(get_plotlyjs())
 
 
-def _fill(title: str, data: dict[str, Any], plotly_source: str) -> str:
+def _fill(title: str, data: dict[str, Any], plotly: str) -> str:
     """The page: every ``{{name}}`` of the template replaced, once."""
     assets = resources.files("modeseek.report") / "assets"
 
@@ -159,6 +189,6 @@ def _fill(title: str, data: dict[str, Any], plotly_source: str) -> str:
         "style": lambda: asset("page.css"),
         "scripts": lambda: "\n".join(map(asset, SCRIPTS)),
         "data": lambda: compress(json.dumps(data)),
-        "plotly": lambda: compress(plotly_source),
+        "plotly": lambda: compress(plotly),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda m: parts[m[1]](), asset("page.html"))

@@ -34,13 +34,18 @@ function sumsByCluster(values, width) {
   return sums;
 }
 
-/** The words of say_what_sets_apart, from sums of standardised features over n rows. */
-function whatSetsApart(sums, n) {
-  return Array.from(sums, (sum, j) => [data.profiled[j], n ? sum / n : 0])
+/** Features whose means over n rows are farthest out, and these means, from their sums. */
+function farthestMeans(sums, n) {
+  return Array.from(sums, (sum, j) => [j, n ? sum / n : 0])
     .sort(([, one], [, other]) => Math.abs(other) - Math.abs(one))
     .slice(0, data.said.most)
-    .filter(([, mean]) => Math.abs(mean) >= data.said.least)
-    .map(([name, mean]) => `${name} ${mean > 0 ? "+" : ""}${mean.toFixed(1)} sd`)
+    .filter(([, mean]) => Math.abs(mean) >= data.said.least);
+}
+
+/** The words of say_what_sets_apart, from sums of standardised features over n rows. */
+function whatSetsApart(sums, n) {
+  return farthestMeans(sums, n)
+    .map(([j, mean]) => `${data.profiled[j]} ${mean > 0 ? "+" : ""}${mean.toFixed(1)} sd`)
     .join(", ");
 }
 
@@ -72,7 +77,8 @@ function drawClusters() {
     button.type = "button";
     button.title = "Show only this cluster";
     button.setAttribute("aria-pressed", "false");
-    button.append(swatch(cluster), String(cluster));
+    const name = data.named.get(state.tops[cluster]);
+    button.append(swatch(cluster), name ?? String(cluster));
     button.addEventListener("click", () => highlight(cluster));
     line.insertCell().append(button);
     const share = (100 * rows[cluster][0]) / data.rows;
@@ -115,11 +121,12 @@ function drawProfile() {
         if (!n) return "no rows";
         const spread = Math.sqrt(Math.max(squares[cluster][j] / n - mean * mean, 0));
         const value = data.mean[j] + data.deviation[j] * mean;
-        return `${plain(data.profiled[j])}<br>${short(value)} ± ${short(data.deviation[j] * spread, 2)}`;
+        return `<b>${plain(nameOf(cluster))}</b><br>${plain(data.profiled[j])}<br>${short(value)} ± ${short(data.deviation[j] * spread, 2)}`;
       }),
     );
   });
-  const most = Math.max(1, ...z.flat().map(Math.abs));
+  // A few means far out would leave all others pale.
+  const most = Math.min(MOST_COLORED, Math.max(1, ...z.flat().map(Math.abs)));
   const roomy = width <= 16; // numbers fit into the cells
   const trace = {
     type: "heatmap",
@@ -130,14 +137,14 @@ function drawProfile() {
     zmax: most,
     // The ends differ in lightness as well, for print in grey.
     colorscale: [
-      [0, "#00406b"],
-      [0.5, "#ffffff"],
+      [0, isDark() ? "#3a8fd0" : "#00406b"],
+      [0.5, styled("paper")],
       [1, "#e69f00"],
     ],
     xgap: 1,
     ygap: 1,
     hovertext,
-    hovertemplate: "cluster %{y}<br>%{hovertext}<extra></extra>",
+    hovertemplate: "%{hovertext}<extra></extra>",
     text: z.map((means) =>
       means.map((mean) =>
         mean === null ? "" : mean.toFixed(1).replace("-0.0", "0.0").replace("-", "−"),
@@ -152,15 +159,13 @@ function drawProfile() {
       nticks: 5,
     },
   };
-  const names = data.profiled.map((name) =>
-    name.length > 24 ? `${name.slice(0, 23)}…` : name,
-  );
-  const below = 25 + 5 * Math.max(...names.map((name) => name.length)); // room for slanted names
+  const names = data.profiled.map((name) => shortened(name, 24));
+  const below = 15 + 4.6 * Math.max(...names.map((name) => name.length)); // room for slanted names
   const layout = {
-    font: FONT,
+    ...chartLayout(),
     height: 5 + below + Math.max(90, 28 * clusters.length),
     margin: { l: 70, r: 10, t: 5, b: below },
-    plot_bgcolor: "#d5dae0",
+    plot_bgcolor: styled("line"),
     xaxis: {
       tickvals: trace.x,
       ticktext: names.map(plain),
@@ -173,7 +178,7 @@ function drawProfile() {
     },
     yaxis: {
       tickvals: trace.y,
-      ticktext: trace.y.map((cluster) => `cluster ${cluster}`),
+      ticktext: trace.y.map((cluster) => plain(shortened(nameOf(cluster), 24))),
       autorange: "reversed",
       automargin: true,
       showgrid: false,

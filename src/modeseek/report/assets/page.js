@@ -16,8 +16,12 @@ function download() {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-/** Charts keep the size they have on the screen: paper needs its own. */
+/** Charts keep the size they have on the screen: paper needs its own, and is white. */
 function fitPaper() {
+  state.printing = true;
+  applyTheme();
+  $("made").open = true;
+  ALL_DRAWINGS.forEach((draw) => draw());
   document.querySelectorAll(".chart").forEach((chart) =>
     Plotly.relayout(chart, {
       width: PAPER_WIDTH,
@@ -26,10 +30,17 @@ function fitPaper() {
   );
 }
 
+function leavePaper() {
+  state.printing = false;
+  applyTheme();
+  schedule(...ALL_DRAWINGS);
+}
+
 function describe() {
   $("summary").textContent = [
     plural(data.rows, "row"),
     plural(data.features, "feature"),
+    plural(data.fitted.tops.length, "cluster") + " as fitted",
     plural(data.weight.length, "mode") + " of the density",
   ].join(" · ");
   $("decision").textContent = data.decision;
@@ -50,8 +61,8 @@ function describe() {
     );
   }
   $("notes").textContent = notes.join(" ");
-  $("climbers").textContent =
-    data.climbers.length < data.rows ? `${count(data.climbers.length)} of the rows` : "";
+  $("plane").hidden = !data.columns.some((name) => name === data.plane);
+  $("finding").hidden = data.rowNames === null && !data.hover.length;
   for (const [heading, lines] of Object.entries(data.settings)) {
     const part = document.createElement("div");
     part.append(Object.assign(document.createElement("h3"), { textContent: heading }));
@@ -79,10 +90,14 @@ function prepareLevels() {
   });
 }
 
+/** The map that was given first, then the columns. */
 function fillChoices() {
+  const n = data.columns.length;
+  const start = data.embedding ? [n, n + 1] : data.start;
   ["across", "up"].forEach((id, which) => {
+    (data.embedding?.axes ?? []).forEach((name, axis) => $(id).add(new Option(name, n + axis)));
     data.columns.forEach((name, column) => $(id).add(new Option(name, column)));
-    $(id).value = data.start[which];
+    $(id).value = start[which];
     $(id).addEventListener("change", () => schedule(drawRows));
   });
 }
@@ -116,13 +131,26 @@ function listen() {
     setFrame($("frame").valueAsNumber);
   });
   $("tree").on("plotly_relayout", (change) => {
-    if ("shapes[0].y0" in change) setLevel(Math.max(0, change["shapes[0].y0"]));
+    if ("shapes[0].y0" in change)
+      setLevel(Math.max(0, Number(change["shapes[0].y0"].toPrecision(3))));
+  });
+  // Where one looks closer, there is room for more names.
+  $("scatter").on("plotly_relayout", () => state.printing || schedule(drawRows));
+  $("theme").addEventListener("click", switchTheme);
+  DARK.addEventListener("change", () => {
+    applyTheme();
+    schedule(...ALL_DRAWINGS);
+  });
+  $("find").addEventListener("input", () => {
+    state.sought = $("find").value.trim();
+    schedule(drawRows);
   });
   addEventListener("beforeprint", fitPaper);
-  addEventListener("afterprint", () => schedule(drawRows, drawTree, drawProfile));
+  addEventListener("afterprint", leavePaper);
   document.querySelectorAll("input, select, button").forEach((control) => {
     control.disabled = false;
   });
+  checkClimb(view().some(onMap));
   // With a single mode there is nothing to cut.
   if (!data.sorted.length)
     ["slider", "exact", "fewer", "more", "fitted"].forEach((id) => {
@@ -138,11 +166,14 @@ async function start() {
   document.head.append(script);
   data = unpack(JSON.parse(await decompress("data")));
   data.noise = new Set(data.noise);
+  applyTheme();
+  prepareMarks();
   describe();
   prepareLevels();
   fillChoices();
   setFitted();
-  drawTree(); // at once: plotly's events need the drawing
+  drawTree(); // at once: plotly's events need the drawings
+  drawRows();
   listen();
   document.body.dataset.ready = "yes";
 }

@@ -1,25 +1,98 @@
 "use strict";
 
-// Rows: the scatter, and their climb to the modes.
+// Rows: the map, and their climb to the modes.
 
 const dimmed = (cluster) => state.highlighted !== null && state.highlighted !== cluster;
+
+/** Columns past those of the data are the axes of the map that was given. */
+const onMap = (column) => column >= data.columns.length;
+const columnName = (column) =>
+  onMap(column) ? data.embedding.axes[column - data.columns.length] : data.columns[column];
+const view = () => [Number($("across").value), Number($("up").value)];
+const viewName = () => view().join(" ");
+
+/** Values of rows in a column; of the map they are known for the rows drawn only. */
+function valuesOf(quantised, column) {
+  if (!onMap(column)) return columnOf(quantised, column);
+  const axis = column - data.columns.length;
+  return Array.from(data.shown, (_, i) => data.embedding.values[2 * i + axis]);
+}
+
+/** A number as people write it: whole ones whole, others with four digits. */
+function rounded(x) {
+  if (typeof x !== "number") return x === null ? "" : String(x);
+  if (Number.isInteger(x)) return String(x);
+  return Math.abs(x) >= 1000 && Math.abs(x) < 1e15 ? x.toFixed(0) : short(x);
+}
+
+const titleOf = (i) =>
+  data.rowNames === null ? `row ${data.shown[i]}` : rounded(data.rowNames[i]);
+
+/** Columns and their values: as chosen, or the features that set each cluster apart. */
+function toldColumns() {
+  if (data.hover.length)
+    return () => data.hover.map(({ name, values }) => [name, (i) => values[i]]);
+  const rows = sumsByCluster(data.count, 1);
+  const apart = sumsByCluster(data.sums, data.profiled.length).map((sums, cluster) =>
+    farthestMeans(sums, rows[cluster][0]).map(([j]) => [data.profiled[j], valueAt(j)]),
+  );
+  return (cluster) => apart[cluster] ?? [];
+}
+
+/** Value of the i-th row that is drawn in a column. */
+function valueAt(column) {
+  const values = columnOf(data.drawn, column);
+  return (i) => values[i];
+}
+
+/** What is told of each row that is drawn. */
+function describeRows(clusters, axes) {
+  const features = axes.filter((column) => column < data.profiled.length);
+  const shown = features.map((column) => [data.columns[column], valueAt(column)]);
+  const told = toldColumns();
+  return clusters.map((cluster, i) => {
+    const lines = new Map([...shown, ...told(cluster)].map(([name, at]) => [name, at(i)]));
+    const texts = [...lines]
+      .filter(([, value]) => value !== null)
+      .map(([name, value]) => `${plain(name)}: ${plain(rounded(value))}`);
+    return [`<b>${plain(titleOf(i))}</b>`, plain(nameOf(cluster)), ...texts].join("<br>");
+  });
+}
+
+/** Rows whose name, or a column told of them, has the text that is sought. */
+function soughtRows() {
+  const text = state.sought.toLowerCase();
+  if (!text) return null;
+  const parts = (i) => [titleOf(i), ...data.hover.map(({ values }) => rounded(values[i]))];
+  return Array.from(data.shown, (_, i) => parts(i).join("\n").toLowerCase().includes(text));
+}
 
 function rowTrace(across, up) {
   const clusters = Array.from(data.shown, clusterOf);
   const climbing = state.frame > 0;
+  const x = valuesOf(data.drawn, across);
+  const y = valuesOf(data.drawn, up);
+  const sought = soughtRows();
+  const opacity = (cluster, i) => {
+    if (sought !== null) return sought[i] ? 1 : 0.06;
+    return dimmed(cluster) ? 0.08 : climbing ? 0.2 : 0.8;
+  };
+  if (sought !== null) $("matches").textContent = `${count(sought.filter(Boolean).length)} found`;
+  else $("matches").textContent = "";
   return {
-    x: columnOf(data.drawn, across),
-    y: columnOf(data.drawn, up),
+    x,
+    y,
     mode: "markers",
     marker: {
-      size: 8,
+      size: data.shown.length > 1500 ? 6 : 8,
       color: clusters.map(color),
       symbol: clusters.map(symbol),
-      opacity: clusters.map((cluster) => (dimmed(cluster) ? 0.08 : climbing ? 0.2 : 0.8)),
-      line: { width: 0.5, color: "#ffffff" },
+      opacity: clusters.map(opacity),
+      line: { width: 0.5, color: styled("paper") },
     },
-    text: clusters.map((cluster, i) => `row ${data.shown[i]}, ${nameOf(cluster)}`),
-    hovertemplate: "%{text}<br>%{x:.4g}, %{y:.4g}<extra></extra>",
+    text: climbing ? [] : describeRows(clusters, [across, up]), // not in every frame
+    hovertemplate: climbing ? "" : "%{text}<extra></extra>",
+    hoverinfo: climbing ? "skip" : "text",
   };
 }
 
@@ -35,7 +108,7 @@ function climbTraces(across, up) {
     x: [],
     y: [],
     mode: "lines",
-    line: { width: 1, color: "rgba(27, 31, 36, 0.25)" },
+    line: { width: 1, color: styled("trail") },
     hoverinfo: "skip",
   };
   for (let i = 0; i < n; i++) {
@@ -57,62 +130,50 @@ function climbTraces(across, up) {
       size: 9,
       color: pick(clusters.map(color)),
       symbol: pick(clusters.map(symbol)),
-      line: { width: 1, color: "#1b1f24" },
+      line: { width: 1, color: styled("ink") },
     },
     hoverinfo: "skip",
   };
   return [trail, climber];
 }
 
-function modeTrace(across, up) {
-  const tops = state.tops.slice(0, MOST_LISTED);
-  const crowded = tops.length > 20;
-  const x = columnOf(data.summits, across);
-  const y = columnOf(data.summits, up);
-  return {
-    x: tops.map((mode) => x[mode]),
-    y: tops.map((mode) => y[mode]),
-    mode: "markers+text",
-    marker: {
-      size: crowded ? 9 : 15,
-      symbol: "star",
-      color: "#1b1f24",
-      line: { width: 1, color: "#ffffff" },
-    },
-    text: tops.map((_, cluster) => `<b>${cluster}</b>`),
-    textposition: "top center",
-    textfont: {
-      size: crowded ? 11 : 15,
-      shadow: "0 0 3px #fff, 0 0 3px #fff, 0 0 3px #fff",
-    },
-    hovertemplate: "mode of cluster %{text}<extra></extra>",
-  };
+/** On a map of their own nobody knows the way of the rows: there is nothing to climb. */
+function checkClimb(mapped) {
+  if (mapped) {
+    stop();
+    state.frame = 0;
+    $("frame").value = 0;
+  }
+  $("play").disabled = mapped;
+  $("frame").disabled = mapped;
+  const some = data.climbers.length < data.rows ? `${count(data.climbers.length)} of the rows` : "";
+  $("climbers").textContent = mapped ? "Choose other axes to see rows climb." : some;
 }
 
 function drawRows() {
-  const across = Number($("across").value);
-  const up = Number($("up").value);
+  const [across, up] = view();
+  const mapped = onMap(across) || onMap(up);
+  checkClimb(mapped);
   const axis = (column) => ({
-    title: { text: plain(data.columns[column]) },
-    gridcolor: "#eaeef2",
+    title: { text: plain(columnName(column)) },
+    gridcolor: styled("grid"),
+    showgrid: !onMap(column),
     zeroline: false,
     automargin: true,
+    showticklabels: !onMap(column), // places on a map have no unit
   });
   const layout = {
-    font: FONT,
-    margin: { l: 55, r: 15, t: 10, b: 45 },
+    ...chartLayout(),
+    margin: { l: 50, r: 10, t: 10, b: 40 },
     xaxis: axis(across),
     yaxis: axis(up),
     showlegend: false,
     hovermode: "closest",
-    uirevision: `${across} ${up}`, // keeps the zoom until the axes change
+    uirevision: viewName(), // keeps the zoom until the axes change
   };
-  Plotly.react(
-    "scatter",
-    [rowTrace(across, up), ...climbTraces(across, up), modeTrace(across, up)],
-    layout,
-    CONFIG,
-  );
+  const climb = mapped ? [{ x: [] }, { x: [] }] : climbTraces(across, up);
+  const traces = [rowTrace(across, up), ...climb, islandTrace(across, up)];
+  Plotly.react("scatter", traces, layout, CONFIG);
 }
 
 let timer = null;

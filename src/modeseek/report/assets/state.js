@@ -4,16 +4,11 @@
 
 const MOST_LISTED = 100; // clusters in the table and labelled in the scatter
 const MOST_PROFILED = 30; // clusters in the heat map
+const MOST_COLORED = 2.5; // standard deviations that the colours of profiles tell apart
 const MOST_SIZED = 12; // clusters whose sizes stand below the tree
+const MOST_NAMED = 30; // clusters whose sizes stand on the map
 const FRAME_TIME = 70; // milliseconds
 const PAPER_WIDTH = 680; // pixels, of a page between its margins
-const GREY = "#8c959f";
-
-const FONT = {
-  family: 'system-ui, "Segoe UI", Roboto, "Helvetica Neue", "DejaVu Sans", sans-serif',
-  color: "#1b1f24",
-  size: 13,
-};
 // Named buttons only: plotly's own choice has one that sends the data to a server.
 const BUTTONS = [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]];
 const CONFIG = { responsive: true, displaylogo: false, modeBarButtons: BUTTONS };
@@ -23,8 +18,17 @@ const count = (n) => n.toLocaleString("en");
 const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
 const short = (x, digits = 4) =>
   Number.isFinite(x) ? String(Number(x.toPrecision(digits))) : "";
-const withError = (x, error) =>
-  x > data.gap.above ? `${short(x, 3)}, a gap` : `${short(x, 3)} ± ${short(error, 2)}`;
+
+/** A number to the second digit of its error. */
+function withError(x, error) {
+  if (x > data.gap.above) return `${short(x, 3)}, a gap`;
+  if (!(error > 0)) return short(x, 3);
+  const digits = Math.min(20, Math.max(0, 1 - Math.floor(Math.log10(error))));
+  return `${x.toFixed(digits)} ± ${error.toFixed(digits)}`;
+}
+
+const shortened = (name, letters) =>
+  name.length > letters ? `${name.slice(0, letters - 1)}…` : name;
 
 /** Text for plotly, which reads tags in what it is given. */
 const plain = (text) =>
@@ -55,20 +59,38 @@ function unpack(value) {
 
 let data;
 const state = {
+  theme: null, // as the system has it
+  printing: false,
+  sought: "",
   prominence: 0,
   asFitted: true,
   labels: [],
   tops: [],
   highlighted: null,
+  described: null, // clusters in words, at this level
   frame: 0,
 };
 
 const NOISE = -1;
-const color = (cluster) =>
-  cluster === NOISE ? GREY : data.colors[cluster % data.colors.length];
+
+/** Colours and marks stay with the highest mode of a cluster, at every level. */
+function prepareMarks() {
+  const tops = Array.from(data.fitted.tops);
+  const others = Array.from(data.weight, (_, mode) => mode).filter((mode) => !tops.includes(mode));
+  data.rank = new Map([...tops, ...others].map((mode, rank) => [mode, rank]));
+  data.named = new Map(data.clusterNames);
+}
+
+const rankOf = (cluster) => data.rank.get(state.tops[cluster]);
+function color(cluster) {
+  if (cluster === NOISE) return styled("grey");
+  const plainly = data.colors[rankOf(cluster) % data.colors.length];
+  return isDark() ? mixed(plainly, "#ffffff", 0.25) : plainly;
+}
 const symbol = (cluster) =>
-  cluster === NOISE ? "circle-open" : data.symbols[cluster % data.symbols.length];
-const nameOf = (cluster) => (cluster === NOISE ? "noise" : `cluster ${cluster}`);
+  cluster === NOISE ? "circle-open" : data.symbols[rankOf(cluster) % data.symbols.length];
+const nameOf = (cluster) =>
+  cluster === NOISE ? "noise" : (data.named.get(state.tops[cluster]) ?? `cluster ${cluster}`);
 const clusterOf = (row) =>
   data.noise.has(row) ? NOISE : state.labels[data.modes[row]];
 
@@ -111,12 +133,15 @@ function setFitted() {
 
 function afterLevel(typed = false) {
   state.highlighted = null;
+  state.described = null;
   $("slider").value = state.prominence;
   if (!typed) $("exact").value = state.prominence; // half a number is left alone
   $("found").textContent =
     plural(state.tops.length, "cluster") + (state.asFitted ? ", as fitted" : "");
-  schedule(drawRows, drawTree, drawClusters, drawProfile);
+  schedule(...ALL_DRAWINGS);
 }
+
+const ALL_DRAWINGS = [drawRows, drawTree, drawClusters, drawProfile];
 
 // Dragging gives more events than frames: drawings wait for the next frame, once each.
 const waiting = new Set();

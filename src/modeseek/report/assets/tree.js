@@ -33,13 +33,22 @@ function mergesLeft(tree, labels) {
   return left;
 }
 
+/** The number of fewest digits that lies above one number and not above another. */
+function roundest(below, above) {
+  const middle = below + (above - below) / 2;
+  for (let digits = 1; digits < 17; digits++) {
+    const round = Number(middle.toPrecision(digits));
+    if (round > below && round <= above) return round;
+  }
+  // The middle may round to its lower end, which would leave that merge out.
+  return middle > below ? middle : above;
+}
+
 /** A prominence at which exactly the n lowest merges are made (and those equal to them). */
 function levelOf(sorted, n) {
-  if (n <= 0) return 0;
-  const below = sorted[n - 1];
-  const above = sorted.slice(n).find((value) => value > below);
-  if (above === undefined) return below > 0 ? 1.05 * below : 1;
-  // The middle may round to its lower end, which would leave that merge out.
-  const middle = below + (above - below) / 2;
-  return middle > below ? middle : above;
+  const below = n > 0 ? sorted[n - 1] : 0;
+  const above = sorted.slice(Math.max(n, 0)).find((value) => value > below);
+  if (n <= 0) return sorted[0] > 0.02 * sorted.at(-1) ? roundest(0, sorted[0]) : 0;
+  if (above === undefined) return below > 0 ? roundest(1.02 * below, 1.1 * below) : 1;
+  return roundest(below, above);
 }
