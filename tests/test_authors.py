@@ -121,9 +121,3 @@ def test_the_authors_scale_finds_the_toys_clusters_where_the_printed_one_does_no
 def test_what_does_not_go_together_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
         LogDensityGradient(**options).fit(X)
-
-
-def test_blurring_refuses_centres_that_stay_where_they_are():
-    estimator = LogDensityGradient(centers=X[:20], bandwidth=SIGMA, alpha=LAM)
-    with pytest.raises(ValueError, match="leave centers=None"):
-        ModeClustering(estimator, ascent="blurring").fit(X)

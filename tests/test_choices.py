@@ -301,7 +301,7 @@ def test_a_common_basis_has_no_fixed_point(ascent):
 def test_blurring_holds_the_strength_between_tasks_fixed():
     estimator = LogDensityGradient(30, coefficients="multitask")
     model = ModeClustering(estimator, ascent="blurring").fit(X)
-    used = blur(model.estimator_, X, None)
+    used = blur(model.estimator_, X, None).used
     gammas = {e.gamma_ for e in used}
     assert len(used) == len(model._landscape.rounds) > 1
     assert gammas == {model.estimator_.gamma_}

@@ -177,7 +177,9 @@ def test_the_fitted_attributes_fit_together(name, X, fitted):
     np.testing.assert_array_equal(np.unique(model.row_modes_), range(n_modes))
     assert len(model.merge_tree_.heights) == n_modes
     assert len(model.merge_tree_.child) == n_modes - 1
-    assert (model.merge_tree_.std_error > 0).all()
+    valley = model.merge_tree_.prominence > 0
+    assert valley.all() or name == "blurring"  # rows may end where there is no mode
+    assert (model.merge_tree_.std_error[valley] > 0).all()
     assert 1 <= model.n_iter_ <= 1000
     assert 0 <= model.n_unconverged_ <= len(X)
     assert 0 <= model.n_guarded_ <= len(X)

@@ -12,8 +12,14 @@ from scipy.stats import norm
 from modeseek.cluster.blurring import blur, rounds_of
 from modeseek.cluster.landscape import Landscape
 from modeseek.field.climbing import Ascent
-from modeseek.field.landscape import BlurredLandscape, FieldLandscape, blur_rows
-from modeseek.field.modes import find_modes, highest_center, rank_modes
+from modeseek.field.fields import Field
+from modeseek.field.landscape import BlurredLandscape, FieldLandscape
+from modeseek.field.modes import (
+    find_modes,
+    highest_center,
+    nearest_modes,
+    rank_modes,
+)
 from modeseek.field.saddles import build_tree
 from modeseek.gradient.base import GradientEstimator, field_of, frame_of, influence_of
 from modeseek.gradient.least_squares import LogDensityGradient
@@ -117,21 +123,31 @@ def climb_field(
     blurs: bool,
     n_jobs: int | None,
 ) -> Climbed:
-    """Let the subsample climb along the estimated gradient, blurred before if asked.
+    """Let the subsample climb along the estimated gradient, or blur it if asked.
 
     The generator draws the rows among which saddles are sought.
     """
     sample = overview.sample
     frame, field = frame_of(estimator), field_of(estimator)
-    blurred = blur(estimator, sample.X, sample.weight) if blurs else []
-    rounds = rounds_of(blurred)
     start = frame.enter(sample.X)
-    moved = frame.enter(blur_rows(rounds, sample.X, n_jobs)) if blurs else start
-    arrived = ascent.climb(field, moved, n_jobs)
-    modes = find_modes(field, arrived.points)
-    if not len(modes):
-        modes = highest_center(field)
-    reached = ascent.assign(field, arrived.points, modes, n_jobs)
+    rounds: tuple[tuple[Frame, Field], ...] = ()
+    if blurs:
+        blurred = blur(estimator, sample.X, sample.weight, ascent.max_iter)
+        modes, rounds = frame.enter(blurred.ends), rounds_of(blurred.used)
+        reached = nearest_modes(field, frame.enter(blurred.rows), modes)
+        moving = 0 if blurred.stopped else len(reached)
+        done = {"n_iter": len(rounds), "n_unconverged": moving, "n_guarded": 0}
+    else:
+        arrived = ascent.climb(field, start, n_jobs)
+        modes = find_modes(field, arrived.points)
+        if not len(modes):
+            modes = highest_center(field)
+        reached = ascent.assign(field, arrived.points, modes, n_jobs)
+        done = {
+            "n_iter": int(arrived.n_iter.max()),
+            "n_unconverged": int((~arrived.converged).sum()),
+            "n_guarded": int(arrived.guarded.sum()),
+        }
     peaks, weights, reached = rank_modes(field, modes, reached, sample.weight)
     drawn = draw_centers(sample.ranking, min(TREE_ROWS, len(sample.ranking.first)), rng)
     # A copy: who asks for the tree may have added rows to the estimator before.
@@ -140,11 +156,9 @@ def climb_field(
     learned = has_learned_widths(estimator)
     landscape = FieldLandscape(frame, field, ascent, peaks, weights, tree, learned)
     return Climbed(
-        BlurredLandscape(landscape, rounds) if blurs else landscape,
+        BlurredLandscape(landscape, rounds, climbs=False) if blurs else landscape,
         reached,
-        n_iter=int(arrived.n_iter.max()),
-        n_unconverged=int((~arrived.converged).sum()),
-        n_guarded=int(arrived.guarded.sum()),
+        **done,
         max_iter=ascent.max_iter,
     )
 

@@ -50,9 +50,10 @@ class ModeClustering(
         gradient, many steps at once where it is slow; gradient ascent takes steps of
         ``step_size`` times the gradient; quasi-Newton learns the curvature along the
         way. Blurring estimates the gradient anew after every step, from the rows
-        where they are then. With ``"rows"`` they climb from neighbour to neighbour
-        instead, by the distances between at most 5,000 of them. ``"auto"`` climbs
-        along the gradient of an estimator that is given; by default
+        where they are then, until they stand still; new rows take the same steps, and
+        go with the end that is nearest. With ``"rows"`` they climb from neighbour to
+        neighbour instead, by the distances between at most 5,000 of them. ``"auto"``
+        climbs along the gradient of an estimator that is given; by default
         (``bandwidth="auto"``) only where much of it is that of a Gaussian, and from
         row to row elsewhere.
     prominence : "auto" or float, default="auto"

@@ -11,6 +11,7 @@ from modeseek.field.ascent import climb, fixed_point
 from modeseek.field.basins import certain_basins
 from modeseek.field.climbing import Ascent
 from modeseek.field.fields import Field
+from modeseek.field.modes import nearest_modes
 from modeseek.rows.arrays import Bools, Floats, Integers, Reals
 from modeseek.rows.blocks import map_rows
 from modeseek.rows.coordinates import Frame
@@ -86,14 +87,17 @@ class FieldLandscape(NamedTuple):
 
 
 class BlurredLandscape(NamedTuple):
-    """A field that rows climb only after they have been blurred.
+    """The places where rows ended that were blurred, and the first field.
 
     Blurring moved all rows by a step, estimated the gradient anew, and so on. New rows
-    take the same steps through the same fields, then climb on the first one.
+    take the same steps through the same fields, which they do not change, and are of
+    the place that they are nearest to then. How these merge is told by the first field,
+    the density of rows where they were.
     """
 
-    first: FieldLandscape
+    first: FieldLandscape  # its peaks are the places
     rounds: tuple[tuple[Frame, Field], ...]  # a fixed-point step on each
+    climbs: bool = True  # the first field in the end, as model files of formats 1 to 3
 
     @property
     def frame(self) -> Frame:
@@ -102,12 +106,12 @@ class BlurredLandscape(NamedTuple):
 
     @property
     def modes(self) -> Floats:
-        """Modes in the data's coordinates, shape (k, d)."""
+        """Places where rows ended, in the data's coordinates, shape (k, d)."""
         return self.first.modes
 
     @property
     def mode_weights(self) -> Floats:
-        """Weight of the rows that reached each mode, shape (k,)."""
+        """Weight of the rows that ended at each place, shape (k,)."""
         return self.first.mode_weights
 
     @property
@@ -120,18 +124,24 @@ class BlurredLandscape(NamedTuple):
         return self._replace(first=self.first.with_tree())
 
     def locate(self, X: Reals, n_jobs: int | None = None) -> Integers:
-        """Mode that each row climbs to."""
+        """Place that each row ends nearest to."""
         check_within_reach(self.frame, X)
-        return self.first.locate(blur_rows(self.rounds, X, n_jobs), n_jobs)
+        return self._assign(blur_rows(self.rounds, X, n_jobs), n_jobs)
+
+    def _assign(self, moved: Floats, n_jobs: int | None) -> Integers:
+        """Place of rows that have taken all steps."""
+        if self.climbs:
+            return self.first.locate(moved, n_jobs)
+        ends = self.frame.enter(moved)
+        return nearest_modes(self.first.field, ends, self.first.peaks)
 
     def paths(self, X: Reals, n_jobs: int | None = None) -> list[Floats]:
         """Where each row is after every step, in the data's coordinates."""
         check_within_reach(self.frame, X)
-        here, points = np.asarray(X, dtype=np.float64), []
+        points = [np.asarray(X, dtype=np.float64)]
         for one in self.rounds:
-            points.append(here)
-            here = blur_rows((one,), here, n_jobs)
-        return points + self.first.paths(here)
+            points.append(blur_rows((one,), points[-1], n_jobs))
+        return [*points, self.modes[self._assign(points[-1], n_jobs)]]
 
     def default_merges(self) -> Bools:
         """Merges of the tree that are made by default."""
