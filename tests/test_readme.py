@@ -36,3 +36,18 @@ def test_every_command_runs_in_turn(tmp_path, monkeypatch):
     assert len((tmp_path / "out" / "again.csv").read_text().splitlines()) == 1 + len(
         load_wine().data
     )
+
+
+def test_links_work_where_readme_is_shown_elsewhere():
+    tool = runpy.run_path(str(ROOT / "tools" / "absolute_links.py"))
+    text = README.read_text("utf-8")
+    shown = tool["absolute_links"](text, "https://example.org/modeseek/", "v1")
+    links = re.findall(r"(!?)\[[^\]]*\]\(([^)]+)\)", shown)
+    assert len(links) == len(re.findall(r"\]\([^)]+\)", text)) > 20
+    for picture, target in links:
+        kind = "raw" if picture else "blob"
+        start = f"https://example.org/modeseek/{kind}/v1/"
+        assert target.startswith(("#", "https://")), target
+        if target.startswith("https://example.org"):
+            assert target.startswith(start)
+            assert (ROOT / target.removeprefix(start).split("#")[0]).exists(), target
