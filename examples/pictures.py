@@ -23,7 +23,9 @@ from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
 from modeseek.datasets import three_gaussians
 from modeseek.plot import (
     AscentDisplay,
+    ClusterMapDisplay,
     ClusterPairsDisplay,
+    ClusterProfileDisplay,
     ComparisonDisplay,
     FeatureRelevanceDisplay,
     GradientFieldDisplay,
@@ -65,6 +67,8 @@ def pictures() -> dict[str, Callable[[], object]]:
             digit, images, names=("digit", "cluster")
         ),
         "relevance": lambda: FeatureRelevanceDisplay.from_estimator(wines),
+        "map": lambda: ClusterMapDisplay.from_estimator(wines, wine),
+        "profile": lambda: ClusterProfileDisplay.from_estimator(wines, wine),
         "pairs": lambda: ClusterPairsDisplay.from_estimator(wines, wine),
     }
 

@@ -12,7 +12,13 @@ from sklearn.datasets import load_wine
 from sklearn.metrics import adjusted_rand_score
 
 from modeseek import ModeClustering
-from modeseek.plot import AscentDisplay, ClusterPairsDisplay, FeatureRelevanceDisplay
+from modeseek.plot import (
+    AscentDisplay,
+    ClusterMapDisplay,
+    ClusterPairsDisplay,
+    ClusterProfileDisplay,
+    FeatureRelevanceDisplay,
+)
 
 wine = load_wine(as_frame=True)
 model = ModeClustering().fit(wine.data)
@@ -22,13 +28,19 @@ pd.crosstab(wine.target, model.labels_, rownames=["cultivar"], colnames=["cluste
 # %%
 # Among 13 measurements of 178 wines, distances say little. The clusters were sought in
 # fewer coordinates, and counted only where wines that had no part in the search showed
-# the valley between them too. ``model.transform`` gives the coordinates.
+# the valley between them too. ``model.transform`` gives the coordinates, and the map is
+# drawn in them.
 print(model.decision_)
+ClusterMapDisplay.from_estimator(model, wine.data)
 
 # %%
 # Every wine climbs to a mode of the density there. The paths are drawn in two principal
 # components, which are not quite these coordinates.
 AscentDisplay.from_estimator(model, wine.data)
+
+# %%
+# The means of the clusters, in standard deviations from those of all wines.
+ClusterProfileDisplay.from_estimator(model, wine.data)
 
 # %%
 # The features whose means differ most between the clusters, in pairs. Clusters have a
