@@ -14,9 +14,9 @@ from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
 from modeseek.datasets import three_gaussians
 from modeseek.rows import source
 
-X = three_gaussians(3).sample(900, random_state=0)[0]
+X = three_gaussians(3).sample(450, random_state=0)[0]
 WEIGHT = np.random.default_rng(0).integers(0, 4, len(X)).astype(float)
-CUTS = [0, 1, 150, 150, 510, 900]
+CUTS = [0, 1, 80, 80, 260, 450]
 PARTS = [slice(i, j) for i, j in itertools.pairwise(CUTS)]
 
 
@@ -79,8 +79,8 @@ def test_rows_are_answered_like_those_in_memory(rows):
 
 
 def test_rows_can_be_added_from_any_container(rows):
-    one = LogDensityGradient().fit(X[:600]).partial_fit(X)
-    two = LogDensityGradient().fit(X[:600]).partial_fit(rows)
+    one = LogDensityGradient().fit(X[:300]).partial_fit(X)
+    two = LogDensityGradient().fit(X[:300]).partial_fit(rows)
     np.testing.assert_allclose(two.coef_, one.coef_, rtol=1e-7)
 
 
@@ -171,7 +171,7 @@ def test_a_function_must_start_again():
 
 
 def test_rows_that_change_between_passes_are_refused():
-    lengths = itertools.chain([900, 900, 900], itertools.repeat(600))
+    lengths = itertools.chain([450, 450, 450], itertools.repeat(300))
 
     def shrinking():
         yield X[: next(lengths)]

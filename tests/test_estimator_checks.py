@@ -27,9 +27,7 @@ VARIANTS = [
 QUICK = {"bandwidth": 0.35, "alpha": 0.01}
 
 # A check asks for two clusters of rows whose density has one mode.
-one_mode = pytest.mark.filterwarnings(
-    "ignore:There are 1 modes, fewer than n_clusters=2"
-)
+one_mode = pytest.mark.filterwarnings("ignore:There is 1 mode, fewer than n_clusters=2")
 
 
 @one_mode

@@ -16,6 +16,14 @@ def noisy():
     return three_gaussians(8).sample(1000, random_state=0)
 
 
+@pytest.fixture(scope="module")
+def fitted(noisy):
+    return {
+        bandwidth: LogDensityGradient(bandwidth=bandwidth).fit(noisy[0])
+        for bandwidth in ("auto", "learned")
+    }
+
+
 def test_a_standardised_frame_has_zero_means_and_unit_variances():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 3)) * [1e-3, 1.0, 1e6] + [5.0, 0.0, -1e7]
@@ -32,8 +40,8 @@ def test_a_standardised_frame_keeps_constant_features_at_zero():
     np.testing.assert_allclose(frame.leave(frame.enter(X)), X)
 
 
-def test_mostly_gaussian_features_get_a_base_and_learned_widths(noisy):
-    model = LogDensityGradient(bandwidth="auto").fit(noisy[0])
+def test_mostly_gaussian_features_get_a_base_and_learned_widths(noisy, fitted):
+    model = fitted["auto"]
     variance = noisy[0].var(axis=0)
     np.testing.assert_allclose(model.gaussian_base_, 1.0 / variance, rtol=1e-9)
     relative = model.bandwidth_ / np.sqrt(variance)
@@ -59,8 +67,8 @@ def test_learned_widths_without_a_base_beat_one_width_on_held_out_rows():
 
 
 @pytest.mark.parametrize("bandwidth", ["auto", "learned"])
-def test_gradient_hessian_and_log_density_include_the_base(noisy, bandwidth):
-    model = LogDensityGradient(bandwidth=bandwidth).fit(noisy[0])
+def test_gradient_hessian_and_log_density_include_the_base(noisy, fitted, bandwidth):
+    model = fitted[bandwidth]
     points = noisy[0][:5]
     g, H = model.gradient(points), model.hessian(points)
     for j, step in enumerate(1e-5 * np.eye(8)):
@@ -71,8 +79,8 @@ def test_gradient_hessian_and_log_density_include_the_base(noisy, bandwidth):
         np.testing.assert_allclose(H[:, :, j], change, rtol=1e-4, atol=1e-6)
 
 
-def test_the_score_with_a_base_is_the_loss_row_by_row(noisy):
-    model = LogDensityGradient(bandwidth="auto").fit(noisy[0])
+def test_the_score_with_a_base_is_the_loss_row_by_row(noisy, fitted):
+    model = fitted["auto"]
     rows = noisy[0][:50] * 1.1
     divergence = np.einsum("mii->m", model.hessian(rows))
     loss = (model.gradient(rows) ** 2).sum(axis=1) + 2.0 * divergence
@@ -123,4 +131,4 @@ def test_separate_coefficients_take_one_width_in_standard_deviations():
 def test_blurring_refuses_a_gaussian_base(noisy):
     estimator = LogDensityGradient(bandwidth="learned")
     with pytest.raises(ValueError, match='bandwidth="cv"'):
-        ModeClustering(estimator, ascent="blurring").fit(noisy[0])
+        ModeClustering(estimator, ascent="blurring").fit(noisy[0][:200])

@@ -51,3 +51,26 @@ def test_links_work_where_readme_is_shown_elsewhere():
         if target.startswith("https://example.org"):
             assert target.startswith(start)
             assert (ROOT / target.removeprefix(start).split("#")[0]).exists(), target
+
+
+def test_the_stability_it_states_is_that_of_the_tables():
+    page = (ROOT / "docs" / "quality.md").read_text("utf-8")
+    row = r"\| 12 {} \| {} \| ([\d.]+) \| \d+ % \| ([\d.]+) \|"
+    measured = {
+        (kind, change): re.search(row.format(kind, change), page).groups()
+        for kind in ("made", "real")
+        for change in ("draws", "jitter")
+    }
+    text = " ".join(README.read_text("utf-8").split())
+    draws = re.search(
+        r"made sets agree with those before by ([\d.]+) \(hdbscan: ([\d.]+)\), those "
+        r"of 12 real tables by ([\d.]+) \(hdbscan: ([\d.]+)\);",
+        text,
+    )
+    assert draws.groups() == measured["made", "draws"] + measured["real", "draws"]
+    jitter = re.search(
+        r"of a deviation, by ([\d.]+) and ([\d.]+) \(hdbscan: ([\d.]+), ([\d.]+)\)",
+        text,
+    )
+    made, real = measured["made", "jitter"], measured["real", "jitter"]
+    assert jitter.groups() == (made[0], real[0], made[1], real[1])

@@ -382,8 +382,9 @@ class ModeClustering(
         if self._n_wanted is not None:
             n_modes = len(self.modes_)
             if n_modes < self._n_wanted:
+                there_are = "is 1 mode" if n_modes == 1 else f"are {n_modes} modes"
                 warn_user(
-                    f"There are {n_modes} modes, fewer than n_clusters="
+                    f"There {there_are}, fewer than n_clusters="
                     f"{self._n_wanted}: each is a cluster.",
                     ConvergenceWarning,
                 )

@@ -55,13 +55,27 @@ class OwnBasis(NamedTuple):
         return psi * unit, derivative * unit**2
 
 
+#: Widths from the mean of the centres beyond which their squares leave few digits.
+FAR = 1e6
+
+
+def middle_of(C: Floats, weights: Floats) -> Floats:
+    """Point about which products with centres C (b, d) are taken, shape (d,).
+
+    They cancel digits far from it. It is the mean, or the median where few centres pull
+    the mean far away from all others.
+    """
+    mean = C.mean(axis=0)
+    away = (C - mean) * weights
+    return mean if max(away.max(), -away.min()) <= FAR else np.median(C, axis=0)
+
+
 def squared_distances(Z: Floats, C: Floats, weights: Floats) -> Floats:
     """Squared distances of rows (m, d) from centres (b, d), shape (m, b).
 
     Each feature is multiplied by its weight before squaring: 1 / width.
     """
-    # The product cancels where rows are many widths from the origin: move it first.
-    middle = C.mean(axis=0)
+    middle = middle_of(C, weights)
     U, V = (Z - middle) * weights, (C - middle) * weights
     D: Floats = U @ (-2.0 * V.T)
     D += np.einsum("ij,ij->i", U, U)[:, None]
@@ -72,7 +86,7 @@ def squared_distances(Z: Floats, C: Floats, weights: Floats) -> Floats:
 
 def exponents(Z: Floats, C: Floats, weights: Floats) -> Floats:
     """Logs of the Gaussians: minus half the squared distances, in a single product."""
-    middle = C.mean(axis=0)
+    middle = middle_of(C, weights)
     U, V = (Z - middle) * weights, (C - middle) * weights
     halves = [-0.5 * np.einsum("ij,ij->i", A, A)[:, None] for A in (U, V)]
     U = np.concatenate([U, halves[0], np.ones((len(U), 1))], axis=1)

@@ -32,6 +32,7 @@ from modeseek.field.basis import (
     basis_of_features,
     exponents,
     inverse_square,
+    middle_of,
     squared_distances,
 )
 from modeseek.rows.arrays import Bools, Floats, Integers
@@ -196,7 +197,7 @@ def _sums_of_squares(T: Floats, Z: Floats, C: Floats, widths: Floats) -> Floats:
 
     The squares are multiplied out, so that matrix products sum over the centres.
     """
-    middle = C.mean(axis=0)
+    middle = middle_of(C, 1.0 / widths)
     U, V = (Z - middle) / widths, (C - middle) / widths
     mass, first = T.sum(axis=1, keepdims=True), T @ V
     H = np.empty((*Z.shape, Z.shape[1]))
@@ -235,7 +236,7 @@ class PotentialField(NamedTuple):
             nearest, factor = np.sqrt(-2.0 * E.max(axis=1)), np.ones((len(Z), 1))
             P = _exponential(E)
         positive = np.maximum(self.theta, 0.0)
-        middle = self.centers.mean(axis=0)
+        middle = middle_of(self.centers, 1.0 / self.widths)
         weighted = self.theta[:, None] * (self.centers - middle)
         columns = np.column_stack([self.theta, positive, weighted])
         sums = P @ columns  # (m, 2 + d)
@@ -293,7 +294,7 @@ class SeparateField(NamedTuple):
     def evaluate(self, Z: Floats) -> Evaluation:
         """Evaluate everything a step needs; each feature has its own mass."""
         positive = np.maximum(self.theta, 0.0)
-        middle = self.centers.mean(axis=0)
+        middle = middle_of(self.centers, 1.0 / self.widths)
         E = exponents(Z, self.centers, 1.0 / self.widths)
         P, factor, nearest = _nearest_first(E)
         mass = P @ self.theta.T

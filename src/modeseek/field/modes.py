@@ -132,7 +132,11 @@ def polish(field: Field, Z: Floats) -> Polished:
         if fails.any():
             end[fails] = climb(field, start[fails], step, tol=0.0, max_iter=5).points
         points[active] = end
-        near = _local_shape(field, end)
+        moved = (end != start).any(axis=1)  # what stands will not move again
+        active = active[moved]
+        if not active.size:
+            break
+        near = _local_shape(field, end[moved])
     slope = np.linalg.norm(local.gradient, axis=1)
     alive = local.size >= ALIVE * field.evaluate(field.centers).size.max()
     top = local.values[:, -1]

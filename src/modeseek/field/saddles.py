@@ -28,9 +28,9 @@ from modeseek.field.fields import (
     potential_along,
     scaled_gradient,
 )
-from modeseek.field.modes import assign_modes, newton_work
+from modeseek.field.modes import AT_MODE, assign_modes, newton_work
 from modeseek.rows.arrays import Bools, Floats, Integers
-from modeseek.rows.blocks import in_chunks, one_blas_thread
+from modeseek.rows.blocks import chunk_slices, in_chunks, one_blas_thread
 from modeseek.tree.merge_tree import (
     MergeTree,
     Saddles,
@@ -43,8 +43,12 @@ from modeseek.tree.pairs import distinct_pairs
 #: Neighbours of a row in the graph on which saddles are sought.
 GRAPH_NEIGHBORS = 10
 
-#: Nearest modes of a mode to which straight lines are tried.
-LINE_NEIGHBORS = 10
+#: Nearest modes of a mode to which straight lines are tried; fewer, but one, where
+#: their profiles would take more Gaussians than about a second's.
+LINE_NEIGHBORS, LINE_WORK = 10, 1e8
+
+#: Beyond so many features a tree of points prunes little, and products are faster.
+TREE_FEATURES = 32
 
 #: Points of a profile along an edge and along a line between modes.
 EDGE_POINTS, LINE_POINTS = 7, 101
@@ -57,7 +61,7 @@ SHORT_LINE, ROUGH_STEP = 10.0, 5
 #: after which there is no need of another.
 SADDLE_STEPS, SADDLE_REACH, SADDLE_MET = 20, 2.0, 1e-9
 
-#: Multiplications that the saddle search may take, about a second's.
+#: Multiplications that each search for a saddle may take, about a second's.
 SADDLE_WORK = 5e9
 
 #: Steps of the search for the lowest point of a segment.
@@ -77,8 +81,9 @@ def build_tree(
     are known. Everything is in the frame; standard errors of the tree are zero.
     """
     k = len(modes)
-    nodes = np.concatenate([modes, Z])
-    basin = np.concatenate([np.arange(k), mode_of_row])
+    away = length(Z - modes[mode_of_row], field) > AT_MODE  # others are like their mode
+    nodes = np.concatenate([modes, Z[away]])
+    basin = np.concatenate([np.arange(k), mode_of_row[away]])
     edges, lines = _graph(field, nodes, k)
     heights = _node_heights(field, nodes, basin, edges, lines)
     found = [
@@ -89,28 +94,58 @@ def build_tree(
     candidates = best_of_pairs(Saddles(*columns))
     apart = length(modes[candidates.low] - modes[candidates.high], field)
     if has_potential(field):
-        candidates = _zoom(field, candidates)
         joins = join_modes(heights[:k], candidates, apart)[:, 2]
-        chosen = _choose(field, candidates, joins)
+        chosen = _choose(candidates, joins, (ZOOM_STEPS + 2) * field.centers.size)
+        lowest = _zoom(field, _take(candidates, chosen))
+        candidates = _replace(candidates, chosen, lowest)
+        joins = join_modes(heights[:k], candidates, apart)[:, 2]
+        chosen = _choose(candidates, joins, SADDLE_STEPS * newton_work(field))
         if len(chosen):
-            best: list[Any] = [part[chosen] for part in candidates]
-            refined = _refine(field, modes, Saddles(*best))
-            candidates.height[chosen] = refined.height
-            candidates.point[chosen] = refined.point
+            refined = _refine(field, modes, _take(candidates, chosen))
+            candidates = _replace(candidates, chosen, refined)
     return merge_down(heights[:k], candidates, apart)
+
+
+def _take(candidates: Saddles, chosen: Integers) -> Saddles:
+    parts: list[Any] = [part[chosen] for part in candidates]
+    return Saddles(*parts)
+
+
+def _replace(candidates: Saddles, chosen: Integers, better: Saddles) -> Saddles:
+    """Candidates with better ones in the places chosen; others lead nowhere."""
+    height, point = candidates.height.copy(), candidates.point.copy()
+    reach = np.zeros_like(candidates.reach)
+    height[chosen], point[chosen] = better.height, better.point
+    reach[chosen] = better.reach
+    return candidates._replace(height=height, point=point, reach=reach)
 
 
 def _neighbor_pairs(U: Floats, n_neighbors: int) -> Integers:
     """Pairs of points and their nearest others, shape (e, 2)."""
-    ranks = np.arange(1, min(n_neighbors + 1, len(U)) + 1)  # each is its own nearest
-    neighbor = KDTree(U).query(U, k=ranks)[1]
+    n_nearest = min(n_neighbors + 1, len(U))  # each is its own nearest
+    if U.shape[1] > TREE_FEATURES:
+        neighbor = _nearest_by_products(U, n_nearest)
+    else:
+        neighbor = KDTree(U).query(U, k=np.arange(1, n_nearest + 1))[1]
     return distinct_pairs(np.arange(len(U))[:, None], neighbor, len(U))
+
+
+def _nearest_by_products(U: Floats, n_nearest: int) -> Integers:
+    """Numbers of the nearest points of each, in no order, shape (m, n_nearest)."""
+    U = U - np.median(U, axis=0)  # products cancel digits far from the origin
+    halves = 0.5 * np.einsum("ij,ij->i", U, U)
+    nearest = [
+        np.argpartition(halves - U[rows] @ U.T, n_nearest - 1, axis=1)[:, :n_nearest]
+        for rows in chunk_slices(len(U), len(U))
+    ]
+    return np.concatenate(nearest)
 
 
 def _graph(field: Field, nodes: Floats, k: int) -> tuple[Integers, Integers]:
     """Edges between near nodes, and lines between near modes, the first k of them."""
     U = nodes / field.widths
-    lines = _neighbor_pairs(U[:k], LINE_NEIGHBORS)
+    affordable = int(LINE_WORK / (k * LINE_POINTS * len(field.centers)))
+    lines = _neighbor_pairs(U[:k], min(max(affordable, 1), LINE_NEIGHBORS))
     # A chain through all modes keeps the graph in one piece.
     chain = np.column_stack([np.arange(k - 1), np.arange(1, k)])
     lines = np.unique(np.concatenate([lines, chain]), axis=0)
@@ -278,12 +313,12 @@ def _zoom(field: Field, candidates: Saddles) -> Saddles:
     )
 
 
-def _choose(field: Field, candidates: Saddles, joins: Integers) -> Integers:
-    """Candidates that are worth Newton's method: all of them, if that is no long work.
+def _choose(candidates: Saddles, joins: Integers, work: float) -> Integers:
+    """Candidates that are worth so much work each: all of them, if that is not long.
 
     Otherwise those that join modes, the lowest first, and then the highest others.
     """
-    most = int(SADDLE_WORK / (SADDLE_STEPS * newton_work(field)))
+    most = int(SADDLE_WORK / work)
     others = np.argsort(-candidates.height, kind="stable")
     order = np.concatenate([joins[::-1], others[~np.isin(others, joins)]])
     return order[:most] if len(order) > most else np.arange(len(order))

@@ -158,7 +158,9 @@ class Basis:
         kept: dict[str, Floats] = vars(self)
         if "_between" not in kept:
             weights = inverse_square(self.widths)
-            kept["_between"] = squared_distances(self.centers, self.centers, weights)
+            between = squared_distances(self.centers, self.centers, weights)
+            np.fill_diagonal(between, 0.0)  # far centres are not so by rounding
+            kept["_between"] = between
         return kept["_between"]
 
     def zeros(self, n_folds: int) -> Moments:

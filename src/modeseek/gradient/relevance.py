@@ -33,7 +33,9 @@ def measure_relevance(
     spread = summary.frame()
     U = spread.enter(sample.X[drawn])
     g = gradient_rows(field, frame.enter(sample.X[drawn]), n_jobs)
-    excess = np.square(g * (spread.unit / frame.unit) + U).mean(axis=0)
+    away = g * (spread.unit / frame.unit) + U
+    _, power = np.frexp(np.abs(away).max())  # only shares matter, and squares overflow
+    excess = np.square(np.ldexp(away, -power)).mean(axis=0)
     excess[summary.constant] = 0.0
     total = excess.sum()
     even = (~summary.constant).astype(np.float64)

@@ -45,6 +45,10 @@ SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100
 #: is left of the model.
 NARROWEST_WIDTH, WIDEST_WIDTH = 1e-6, 1e20
 
+#: The narrowest of features with a width each, in the same: the fourth power of its
+#: inverse is summed over rows.
+LEAST_WIDTH = 1e-70
+
 #: Relative to the scale of the moments: beyond, the penalty is lost in rounding or
 #: leaves nothing of the model.
 SMALLEST_ALPHA, LARGEST_ALPHA = 1e-15, 1e15
@@ -346,6 +350,11 @@ def check_widths_match(widths: Floats, C: Floats) -> None:
 
     Both are in the frame; a width is infinite for a feature that is not in the model.
     """
+    if widths.min() < LEAST_WIDTH:
+        raise ValueError(
+            "bandwidth has widths so far apart that their squares overflow: bring the "
+            "features to one scale, for instance with StandardScaler."
+        )
     with np.errstate(over="ignore"):  # clipped at once
         scaled = [np.clip(C / row, -FARTHEST, FARTHEST) for row in widths]
     narrow = max(map(typical_distance, scaled)) > 1.0 / NARROWEST_WIDTH

@@ -304,10 +304,11 @@ def minimize_loss(problem: Problem, rule: Rule, lam: float, start: Floats) -> Fi
     better = penalised(start, second=False).value < zero
     theta = np.where(better[:, None], start, 0.0)
     here = penalised(theta, second=True)
+    longest = np.ones(len(theta))
     for _ in range(MAX_NEWTON):
         step = _descent(here, ridge)
         promised = 2.0 * np.einsum("tb,tb->t", here.slope, step)
-        length = np.minimum(1.0, reach / np.sqrt(np.maximum(-promised, 1e-300)))
+        length = np.minimum(longest, reach / np.sqrt(np.maximum(-promised, 1e-300)))
         for _ in range(MAX_HALVINGS):
             tried = penalised(theta + length[:, None] * step, second=False).value
             enough = here.value + ARMIJO * length * promised
@@ -316,6 +317,7 @@ def minimize_loss(problem: Problem, rule: Rule, lam: float, start: Floats) -> Fi
                 break
             length = np.where(falls, length, 0.5 * length)
         step *= np.where(falls, length, 0.0)[:, None]
+        longest = np.minimum(1.0, 4.0 * length)
         theta = theta + step
         here = penalised(theta, second=True)
         if np.abs(step).max() <= SETTLED * max(1.0, np.abs(theta).max()):

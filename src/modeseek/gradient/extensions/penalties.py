@@ -58,11 +58,15 @@ def ridge_path(G: Floats, h: Floats, scales: Floats, lams: Floats) -> Floats:
     Arguments and result are those of every :data:`Penalty`; the scales are those of
     :func:`modeseek.gradient.moments.task_scales`.
     """
+    return -_solve_ridge(G, h[:, :, None], scales[:, None, None] * lams)
+
+
+def _solve_ridge(G: Floats, right: Floats, ridge: Floats) -> Floats:
+    """Return (G + ridge)^-1 right (tasks, b, r), for a ridge (tasks, 1, r or 1)."""
     values, U = np.linalg.eigh(G)
     values = np.maximum(values, 0.0)  # G is a Gram matrix; below zero is rounding
-    ridge = scales[:, None, None] * lams
-    projected = U.transpose(0, 2, 1) @ h[:, :, None]
-    return np.asarray(-U @ (projected / (values[:, :, None] + ridge)))
+    projected = U.transpose(0, 2, 1) @ right
+    return np.asarray(U @ (projected / (values[:, :, None] + ridge)))
 
 
 def l1_knots(G: Floats, h: Floats, least: float = 0.0) -> tuple[Floats, Floats]:
@@ -211,8 +215,7 @@ def response(
     """
     G, h = moments.mean()
     if penalty is ridge_path:
-        ridge = np.asarray(lam) * scales[:, None, None] * np.eye(h.shape[1])
-        return np.asarray(np.linalg.solve(G + ridge, directions))
+        return _solve_ridge(G, directions, np.asarray(lam) * scales[:, None, None])
     candidates = np.asarray(lam)[None]
     if penalty in (feature_path, center_path):
         theta = penalty(G, h, scales, candidates)[:, :, 0]
@@ -222,11 +225,13 @@ def response(
     size = np.linalg.norm(h)
     for r in range(directions.shape[2]):
         along = directions[:, :, r]
-        if not along.any():
+        unit = np.abs(along).max()  # squares of small ones would underflow
+        if unit == 0.0:
             continue
+        along = along / unit
         step = RESPONSE_STEP * size / np.linalg.norm(along)
         up, down = (
             penalty(G, h + t * along, scales, candidates) for t in (step, -step)
         )
-        result[:, :, r] = (down - up)[:, :, 0] / (2.0 * step)
+        result[:, :, r] = (down - up)[:, :, 0] / (2.0 * step) * unit
     return result
