@@ -110,6 +110,11 @@ class Moments:
         return self.G / weight[..., None, None, None], self.h / weight[..., None, None]
 
 
+#: Logarithm of the most by which scales differ between conventions: beyond, the penalty
+#: leaves nothing of the model, or is lost in rounding.
+MOST_SCALES = 50.0
+
+
 def task_scales(
     widths: Floats,
     shared: bool,
@@ -135,7 +140,11 @@ def task_scales(
         scales = np.asarray(inverse.sum(axis=-1, keepdims=True) / active)
     else:
         scales = np.where(inverse > 0, inverse, 1.0)
-    return scales if power == 1 else scales**power * unit ** (2 - 2 * power)
+    if power == 1:
+        return scales
+    # In logarithms: units may be at the ends of the range of numbers.
+    others = (power - 1) * (np.log(scales) - 2.0 * np.log(unit))
+    return np.asarray(scales * np.exp(np.clip(others, -MOST_SCALES, MOST_SCALES)))
 
 
 @dataclass(frozen=True)
