@@ -343,7 +343,7 @@ def test_keyboard_reaches_every_control(page):
         ActionChains(page.driver).send_keys(Keys.TAB).perform()
         reached.append(page.run("return document.activeElement.id"))
     expected = ["theme", "slider", "exact", "fewer", "more", "fitted", "download"]
-    expected += ["across", "up", "play", "frame"]
+    expected += ["across", "up", "paint", "play", "frame"]
     # Between the choices and the climb are plotly's own buttons, without a name.
     assert [name for name in reached if name][: len(expected)] == expected
     named = page.run(
@@ -504,6 +504,33 @@ def test_rows_are_found_by_their_names(told):
     told["find"].send_keys(Keys.BACKSPACE * 6)
     told.settle()
     assert set(told.run("return $('scatter').data[0].marker.opacity")) == {0.8}
+
+
+def test_rows_are_coloured_by_what_is_chosen(told, named):
+    model, X = named
+    options = told.run("return Array.from($('paint').options, (o) => o.text)")
+    assert options[:4] == ["cluster", "kind", "large", "width"]
+    shown = told.run("return Array.from(data.shown)")
+    choose = "$('paint').value = arguments[0]; drawRows()"
+    marker = "return $('scatter').data[0].marker"
+    told.run(choose, "2")
+    found = told.run(marker)
+    np.testing.assert_allclose(found["color"], X[shown, 0], atol=1e-3)
+    assert found["colorbar"]["title"]["text"] == "width"
+    low, high = np.quantile(X[shown, 0], [0.01, 0.99])
+    assert found["cmin"] == pytest.approx(low, abs=0.1)
+    assert found["cmax"] == pytest.approx(high, abs=0.1)
+    told.run(choose, "0")
+    right = X[shown, 0] > 0
+    colors = np.array(told.run(marker)["color"])
+    assert len(set(colors[right])) == len(set(colors[~right])) == 1
+    assert colors[right][0] != colors[~right][0]
+    sizes = {f"right ({right.sum()})", f"left ({(~right).sum()})"}
+    entries = "return Array.from($('key').children, (entry) => entry.textContent)"
+    assert set(told.run(entries)) == sizes
+    told.run(choose, "")
+    assert told.run(entries) == []
+    assert len(set(told.run(marker)["color"])) == model.n_clusters_
 
 
 def test_islands_have_names_and_sizes(told, named):

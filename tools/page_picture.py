@@ -18,7 +18,7 @@ from modeseek import ModeClustering
 from modeseek.report import write_report
 
 PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "report.png"
-WIDTH, HEIGHT = 1200, 1150
+WIDTH, HEIGHT = 1200, 1185
 
 
 def main() -> None:

@@ -29,8 +29,8 @@ MOST_FEATURES, MODE_VALUES = 60, 60_000
 #: Rows of every mode that are chosen, for the scatter and for the animation.
 LEAST_SHOWN, LEAST_CLIMBING = 10, 3
 
-#: Colours at most; of more modes, the last share them.
-MOST_COLORS = 500
+#: Colours at least, for kinds of rows, and at most; of more modes, some share them.
+LEAST_COLORS, MOST_COLORS = 12, 500
 
 
 def collect(
@@ -92,7 +92,7 @@ def collect(
         "summits": quantize(summits),
         "modes": pack(modes, "u2" if len(model.modes_) <= 2**16 else "u4"),
         "noise": pack(noise, "u4"),
-        "colors": palette(min(n_modes, MOST_COLORS)),
+        "colors": palette(min(max(n_modes, LEAST_COLORS), MOST_COLORS)),
         "symbols": SYMBOLS,
         **(told or Told()).describe(shown, model.cluster_modes_),
         **_describe_tree(model),

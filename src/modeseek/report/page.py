@@ -32,7 +32,7 @@ from modeseek.rows.validation import check_integer, check_rows
 
 #: The page's own scripts, in the order they need one another.
 SCRIPTS = (
-    *("tree.js", "state.js", "theme.js", "rows.js", "islands.js"),
+    *("tree.js", "state.js", "theme.js", "paint.js", "rows.js", "islands.js"),
     *("dendrogram.js", "clusters.js", "page.js"),
 )
 
@@ -82,8 +82,8 @@ def write_report(
         Names of the samples, shown where the mouse is over one, and found by the
         page's search. By default the index of a data frame, if it is of text.
     hover : mapping, data frame or sequence of str, optional
-        Further columns to show where the mouse is over a sample: their values by name,
-        or names of features of X.
+        Further columns to show where the mouse is over a sample, and to colour samples
+        by: their values by name, or names of features of X.
     cluster_names : mapping or sequence of str, optional
         Names of the clusters of the fit, in their order, or of some, by their number.
     title : str, default="Clusters"

@@ -171,6 +171,7 @@ async function start() {
   describe();
   prepareLevels();
   fillChoices();
+  fillPaints();
   setFitted();
   drawTree(); // at once: plotly's events need the drawings
   drawRows();

@@ -85,7 +85,7 @@ function rowTrace(across, up) {
     mode: "markers",
     marker: {
       size: data.shown.length > 1500 ? 6 : 8,
-      color: clusters.map(color),
+      ...paintRows(clusters),
       symbol: clusters.map(symbol),
       opacity: clusters.map(opacity),
       line: { width: 0.5, color: styled("paper") },

@@ -82,11 +82,11 @@ function prepareMarks() {
 }
 
 const rankOf = (cluster) => data.rank.get(state.tops[cluster]);
-function color(cluster) {
-  if (cluster === NOISE) return styled("grey");
-  const plainly = data.colors[rankOf(cluster) % data.colors.length];
+function paintOf(rank) {
+  const plainly = data.colors[rank % data.colors.length];
   return isDark() ? mixed(plainly, "#ffffff", 0.25) : plainly;
 }
+const color = (cluster) => (cluster === NOISE ? styled("grey") : paintOf(rankOf(cluster)));
 const symbol = (cluster) =>
   cluster === NOISE ? "circle-open" : data.symbols[rankOf(cluster) % data.symbols.length];
 const nameOf = (cluster) =>
