@@ -5,10 +5,9 @@
 fits ModeClustering with nothing set and with each estimator of a gradient to few rows
 of many features, many rows of few, heavy tails, noise, clusters and near copies, and
 prints the processor time of each fit over that of ``KMeans(10, n_init=10)`` on the same
-rows, both with as many threads as the environment allows. Times below ``FLOOR`` seconds
-count as so many, as they are those of importing and of first calls. Exits with 1 where
-a ratio is above 20. ``--cells`` fits as many rows of each shape as have at most so many
-numbers.
+rows, both on one thread. K-means counts as ``FLOOR`` seconds at least: less is the
+overhead of calls. Exits with 1 where a ratio is above 20. ``--cells`` fits as many rows
+of each shape as have at most so many numbers.
 """
 
 from __future__ import annotations
@@ -32,9 +31,12 @@ ESTIMATORS = {
 }
 
 SHAPES = (
-    *((3_000, 1_000), (20_000, 150), (2_000, 1_500), (60_000, 50), (300_000, 10)),
-    *((1_000_000, 3), (116, 300), (185, 100), (62, 2_000), (5_000, 5)),
+    *((116, 300), (185, 100), (62, 2_000), (5_000, 5), (3_000, 1_000), (20_000, 150)),
+    *((60_000, 50), (300_000, 10), (1_000_000, 3)),
 )
+
+#: Most rows of KernelDensityGradient, which compares each with every other.
+KERNEL_ROWS = 500
 
 #: Most times k-means, and seconds that k-means takes at least.
 BOUND, FLOOR = 20.0, 0.1
@@ -88,12 +90,15 @@ def main() -> int:
             base = max(FLOOR, seconds(lambda: means.fit(X)))  # noqa: B023
             ratios = []
             for name in options.estimators:
+                if name == "kernel" and n > KERNEL_ROWS:
+                    continue
                 estimator = ESTIMATORS[name]
                 given = None if estimator is None else clone(estimator)
-                model = ModeClustering(given, random_state=0)
+                model = ModeClustering(given, random_state=0, n_jobs=1)
                 ratios.append(seconds(lambda: model.fit(X)) / base)  # noqa: B023
             worst = max(worst, *ratios)
             cells = " | ".join(f"{ratio:.1f}" for ratio in ratios)
+            cells += " | -" * (len(options.estimators) - len(ratios))
             print(f"| {n:,} x {d:,} | {kind} | {base:.2f} | {cells} |", flush=True)
     print(f"\nAt most {worst:.1f} times k-means: {worst <= BOUND}")
     return 0 if worst <= BOUND else 1
