@@ -16,7 +16,7 @@ from modeseek.datasets import three_gaussians
 from reproduce.entries import Claim, Entry
 from reproduce.methods import lsldg
 from reproduce.pictures import panels, plt, save
-from reproduce.runs import Lab, numbers
+from reproduce.runs import Batch, Lab, extent, numbers
 
 COLORS, MARKERS = ("#0072B2", "#D55E00", "#009E73"), ("o", "^", "s")
 
@@ -51,9 +51,14 @@ def compute(rows: int, seed: int) -> dict[str, Any]:
     }
 
 
+def batches(lab: Lab) -> list[Batch]:
+    return [Batch("climb", [{"rows": lab.size.rows, "seed": 0}], compute)]
+
+
 def run(lab: Lab) -> list[Entry]:
     n = lab.size.rows
-    rows = lab.complete("climb", [{"rows": n, "seed": 0}], compute, __file__)
+    (batch,) = batches(lab)
+    rows = lab.lines(batch)
     (modes,), (arrived,), (steps,), (near,), (ari,) = (
         numbers(rows, name)
         for name in ("modes", "arrived_after", "steps", "to_nearest", "ari")
@@ -92,6 +97,7 @@ def run(lab: Lab) -> list[Entry]:
             "coefficients, every mode a cluster.",
             claims,
             pictures,
+            extent=extent(batch, rows),
         )
     ]
 

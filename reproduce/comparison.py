@@ -32,7 +32,7 @@ from reproduce.methods import (
     lsldg,
     missing,
 )
-from reproduce.runs import Key, Lab, Row, numbers
+from reproduce.runs import Batch, Key, Lab, Row, extent, numbers
 
 PAPER_METHODS = ("k-means", "spectral clustering", MEAN_SHIFT, LSLDG)
 
@@ -97,35 +97,63 @@ def compute(
     return {"ari": adjusted_rand_score(y, labels), "clusters": how_many(labels)}
 
 
+PAIRS = tuple(f"speakers {a}-{b}" for a, b in combinations(range(1, SPEAKERS + 1), 2))
+
+#: Sets of each kind, and the files they are in.
+KINDS = {"Accelerometry": (ACCELEROMETRY, ACCELEROMETRY), "Speech": (PAIRS, (SPEECH,))}
+
+
+def lacks(lab: Lab, kind: str) -> str:
+    """Which data of a kind is missing, if any."""
+    return " ".join(
+        filter(None, (lacks_data(lab, f"paper/{name}.npz") for name in KINDS[kind][1]))
+    )
+
+
+def methods_of(lab: Lab) -> list[str]:
+    return [*PAPER_METHODS, LSLDG_OURS, DEFAULTS, *installed(lab.size.peers)]
+
+
+def batch_of(lab: Lab, kind: str) -> Batch:
+    assert lab.data is not None
+    size, first = lab.size, kind == "Accelerometry"
+    runs = size.accelerometry_runs if first else size.speech_runs
+    keys: list[Key] = [
+        {
+            "data_set": name,
+            "per_class": ACCELEROMETRY_ROWS if first else size.speech_rows,
+            "method": m,
+            "seed": seed,
+        }
+        for name in KINDS[kind][0]
+        for m in methods_of(lab)
+        for seed in range(runs if m in PAPER_METHODS else min(runs, size.other_runs))
+    ]
+    calculate = functools.partial(compute, lab.data)
+    return Batch(f"comparison_{kind.lower()}", keys, calculate, "method")
+
+
+def batches(lab: Lab) -> list[Batch]:
+    return [batch_of(lab, kind) for kind in KINDS if not lacks(lab, kind)]
+
+
 def run(lab: Lab) -> list[Entry]:
-    pairs = [f"speakers {a}-{b}" for a, b in combinations(range(1, SPEAKERS + 1), 2)]
     entries = []
-    for kind, sets, runs, files in (
-        ("Accelerometry", ACCELEROMETRY, lab.size.accelerometry_runs, ACCELEROMETRY),
-        ("Speech", pairs, lab.size.speech_runs, (SPEECH,)),
-    ):
-        lacking = [lacks_data(lab, f"paper/{name}.npz") for name in files]
-        if any(lacking) or lab.data is None:
-            why = " ".join(filter(None, lacking))
-            name, title = f"Table 2, {kind.lower()}", f"{kind}: stand-in data"
-            entries.append(not_run(name, title, [CLAIMS[kind]], why))
-        else:
-            entries.append(table_2(lab, lab.data, kind, list(sets), runs))
+    for kind in KINDS:
+        why = lacks(lab, kind)
+        name, title = f"Table 2, {kind.lower()}", f"{kind}: stand-in data"
+        entries.append(
+            not_run(name, title, [CLAIMS[kind]], why) if why else table_2(lab, kind)
+        )
     return entries
 
 
-def table_2(lab: Lab, data: Path, kind: str, sets: list[str], runs: int) -> Entry:
-    methods = [*PAPER_METHODS, LSLDG_OURS, DEFAULTS, *installed(lab.size.peers)]
+def table_2(lab: Lab, kind: str) -> Entry:
+    batch, methods, sets = batch_of(lab, kind), methods_of(lab), list(KINDS[kind][0])
     accelerometry = kind == "Accelerometry"
-    per_class = ACCELEROMETRY_ROWS if accelerometry else lab.size.speech_rows
-    keys: list[Key] = [
-        {"data_set": name, "per_class": per_class, "method": m, "seed": seed}
-        for name in sets
-        for m in methods
-        for seed in range(runs)
-    ]
-    file = f"comparison_{kind.lower()}"
-    rows = lab.complete(file, keys, functools.partial(compute, data), __file__)
+    rows = lab.lines(batch)
+    per_class = batch.keys[0]["per_class"]
+    runs = min(len(numbers(rows, "ari", method=LSLDG, data_set=name)) for name in sets)
     head = ["method", *sets] if accelerometry else ["pair", *methods]
     if accelerometry:
         bold = {name: comparable(rows, name, methods) for name in sets}
@@ -150,8 +178,8 @@ def table_2(lab: Lab, data: Path, kind: str, sets: list[str], runs: int) -> Entr
     return Entry(
         f"Table 2, {kind.lower()}",
         f"{kind}: stand-in data",
-        f"Not the paper's data, which cannot be had: {describe(kind)}. {runs} draws of "
-        f"{per_class} rows of each class from each set (the paper: 100 runs of "
+        f"Not the paper's data, which cannot be had: {describe(kind)}. Draws of "
+        f"{per_class} rows of each class from each set (the paper: "
         f"{100 if accelerometry else 200} a class), "
         "standardised. k-means and spectral clustering are told the number of classes. "
         "LSLDG shares its coefficients, as the paper does here. A star marks the best "
@@ -164,6 +192,7 @@ def table_2(lab: Lab, data: Path, kind: str, sets: list[str], runs: int) -> Entr
             printed,
             Table("Adjusted Rand index, mean (standard deviation)", head, body),
         ],
+        extent=extent(batch, rows, method=LSLDG),
     )
 
 
@@ -181,14 +210,17 @@ def claim(rows: list[Row], kind: str, sets: list[str]) -> Claim:
     return Claim(
         CLAIMS[kind] + " (Of the paper's data; of the stand-ins it claims nothing.)",
         "highest mean ARI over all sets among the paper's four methods, and best or "
-        "comparable to the best in more than half of the sets",
+        "comparable to the best in more than half of the sets; depends if so among "
+        "the two that are not told the number of classes",
         f"best or comparable in {sum(best)} of {len(sets)} sets; mean ARI "
         + ", ".join(f"{v:.2f} {m.split(',')[0]}" for m, v in means.items())
         + f"; with our grid {numbers(rows, 'ari', method=LSLDG_OURS).mean():.2f}, our "
         f"defaults {numbers(rows, 'ari', method=DEFAULTS).mean():.2f}",
         bool(max(means, key=lambda m: means[m]) == LSLDG and 2 * sum(best) > len(sets)),
-        "The data are others. k-means and spectral clustering are told the number of "
-        f"classes; LSLDG is not, and found {np.median(found):.0f} clusters (median).",
+        "The data are others, and decide. k-means and spectral clustering are told the "
+        "number of classes; of the two that are not, LSLDG found "
+        f"{np.median(found):.0f} clusters (median).",
+        elsewhere=bool(means[LSLDG] > means[MEAN_SHIFT]),
     )
 
 

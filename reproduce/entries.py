@@ -53,10 +53,13 @@ class Entry:
     claims: list[Claim]
     pictures: list[tuple[str, str]] = field(default_factory=list)  # file, what it shows
     tables: list[Table] = field(default_factory=list)
+    extent: str = ""  # how many of the paper's runs were made
 
 
 def mean_std(values: np.ndarray, digits: int = 2) -> str:
     """Mean and standard deviation, as the paper prints them."""
+    if np.isnan(values).all():
+        return "-"
     std = values.std(ddof=1) if len(values) > 1 else np.nan
     spread = "-" if np.isnan(std) else f"{std:.{digits}f}"
     return f"{values.mean():.{digits}f} ({spread})"

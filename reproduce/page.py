@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import shutil
+import textwrap
 from html import escape
 from pathlib import Path
 
@@ -88,7 +89,8 @@ def render_outcome(entries: list[Entry]) -> str:
 def render_entry(entry: Entry) -> str:
     parts = [
         f'<h2 id="{anchor(entry)}">{escape(entry.name)}: {escape(entry.title)}</h2>',
-        f"<p>{escape(entry.setting)}</p>",
+        f"<p>{escape(entry.setting)} Runs of every setting: {entry.extent or 'none'}."
+        "</p>",
         render_claims(entry.claims),
         *(render_picture(*picture) for picture in entry.pictures),
         *(render_table(table) for table in entry.tables),
@@ -130,9 +132,9 @@ def render_table(table: Table) -> str:
 
 def write_outcome(entries: list[Entry], out: Path) -> None:
     """The claims and verdicts, as CSV and as a table for Markdown."""
-    head = ["entry", "paper", "criterion", "here", "verdict", "timed", "why"]
+    head = ["entry", "runs", "paper", "criterion", "here", "verdict", "timed", "why"]
     lines = [
-        [e.name, c.paper, c.criterion, c.here, c.verdict, timed, reason(c)]
+        [e.name, e.extent, c.paper, c.criterion, c.here, c.verdict, timed, reason(c)]
         for e in entries
         for c in e.claims
         for timed in ("yes" if c.timed else "no",)
@@ -141,7 +143,7 @@ def write_outcome(entries: list[Entry], out: Path) -> None:
         writer = csv.writer(file)
         writer.writerow(head)
         writer.writerows(lines)
-    text = ["| entry | the paper | here | verdict |", "| --- | --- | --- | --- |"]
+    text = ["| entry | runs | the paper | here | verdict |", f"|{' --- |' * 5}"]
     text += [table_line(dict(zip(head, line, strict=True))) for line in lines]
     (out / "outcome.md").write_text("\n".join(text) + "\n", encoding="utf-8")
 
@@ -149,7 +151,16 @@ def write_outcome(entries: list[Entry], out: Path) -> None:
 def table_line(claim: dict[str, str]) -> str:
     """A claim in the table for Markdown, with the reason where it does not agree."""
     verdict = " ".join(filter(None, [f"**{claim['verdict']}**", claim["why"]]))
-    return f"| {claim['entry']} | {claim['paper']} | {claim['here']} | {verdict} |"
+    cells = [*(claim[name] for name in ("entry", "runs", "paper", "here")), verdict]
+    return f"| {' | '.join(cells)} |"
+
+
+def summary(out: Path) -> str:
+    """How many claims have each verdict, of those that were written last."""
+    with (out / "outcome.csv").open(newline="", encoding="utf-8") as file:
+        verdicts = [row["verdict"] for row in csv.DictReader(file)]
+    counts = ", ".join(f"{verdicts.count(v)} {v}" for v in SIGNS if v in verdicts)
+    return f"Of {len(verdicts)} claims: {counts}."
 
 
 def reason(claim: Claim) -> str:
@@ -162,9 +173,10 @@ def update_page(page: Path, size: Size, out: Path) -> None:
     head, rest = text.split(FROM_HERE)
     _, tail = rest.split(TO_HERE)
     table = (out / "outcome.md").read_text(encoding="utf-8")
-    body = f"{FROM_HERE}\n\n{size.describe()}\n\n{table}\n{TO_HERE}"
+    said = textwrap.fill(f"{size.describe()} {summary(out)}", 120)
+    body = f"{FROM_HERE}\n\n{said}\n\n{table}\n{TO_HERE}"
     page.write_text(head + body + tail, encoding="utf-8")
     folder = page.with_suffix("")
     folder.mkdir(exist_ok=True)
-    for path in sorted(out.glob("*.csv")):
+    for path in sorted([*out.glob("*.csv"), out / "sources.json"]):
         shutil.copyfile(path, folder / path.name)

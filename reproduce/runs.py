@@ -1,13 +1,14 @@
 """Runs kept in CSV files, so that what is done is not computed again.
 
-A run is a key (its setting and seed) and the numbers that came out. Every line carries
-a mark of the code it was computed by; lines of other code are computed again.
+A run is a key (its setting and seed) and the numbers that came out. Which code they
+came from is kept beside the files, see :mod:`reproduce.sources`. Where that code has
+changed since, some runs of every method are computed again: if the numbers are the
+same, the others stay, and if one differs, all runs of that method go.
 """
 
 from __future__ import annotations
 
 import csv
-import hashlib
 import sys
 import time
 import warnings
@@ -19,16 +20,40 @@ import numpy as np
 import scipy
 import sklearn
 
-import modeseek
 from reproduce.sizes import Size
+from reproduce.sources import Ledger, noting
 
 Key = dict[str, Any]
 Row = dict[str, str]
 
-#: Columns that differ from one execution to the next, or tell of the code only.
-NOT_COMPARED = ("seconds", "code")
+#: Column that differs from one execution to the next.
+NOT_COMPARED = ("seconds",)
 
-HERE = Path(__file__).resolve().parent
+#: Entries of a key that tell runs of the same setting apart.
+OF_A_RUN = ("seed", "picture")
+
+#: Settings of a method that are computed again where its code has changed.
+CHECKED = 4
+
+#: Numbers of the releases that results may depend on.
+RELEASES = " ".join(package.__version__ for package in (np, scipy, sklearn))
+
+
+class Batch(NamedTuple):
+    """Runs whose lines share a file."""
+
+    name: str  # of the file, without its ending
+    keys: Sequence[Key]  # settings, all with the same names
+    compute: Callable[..., dict[str, Any]]  # of a key's entries by name -> results
+    by: str = ""  # entry that names the method; all lines are of one where it is empty
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.keys[0])
+
+    def group(self, line: Key) -> str:
+        """File and method of a line, for which its code is kept."""
+        return f"{self.name}/{line[self.by]}" if self.by else self.name
 
 
 class Lab(NamedTuple):
@@ -38,66 +63,115 @@ class Lab(NamedTuple):
     out: Path
     data: Path | None
 
-    def complete(
-        self,
-        name: str,
-        keys: Sequence[Key],
-        compute: Callable[..., dict[str, Any]],
-        script: str,
-    ) -> list[Row]:
-        """Lines of all keys, in order; those not in the file are computed.
+    @property
+    def ledger(self) -> Ledger:
+        return Ledger(self.out / "sources.json", RELEASES)
 
-        Parameters
-        ----------
-        name : str
-            Name of the file, without its ending.
-        keys : sequence of dict
-            Settings, all with the same names.
-        compute : callable
-            Takes a key's entries by name, gives a dict of results.
-        script : str
-            File that ``compute`` is in.
-        """
-        path = self.out / f"{name}.csv"
-        mark = code_mark(script)
-        done = read_done(path, list(keys[0]), mark)
-        wanted = {identity(key): key for key in keys}
-        left = [key for who, key in wanted.items() if who not in done]
-        start = time.perf_counter()
-        for number, key in enumerate(left, start=1):
-            row = {**texts(key), **texts(timed(compute, key)), "code": mark}
-            append(path, row)
-            done[identity(key)] = row
-            report(name, number, len(left), key, time.perf_counter() - start)
-        rows = [done.pop(who) for who in wanted]
-        write(path, [*rows, *done.values()])
-        return rows
+    def lines(self, batch: Batch) -> list[Row]:
+        """Lines of the batch's keys that were computed, in order."""
+        done = read_done(self.out / f"{batch.name}.csv", batch.columns)
+        wanted = dict.fromkeys(map(identity, batch.keys))
+        return [done[who] for who in wanted if who in done]
+
+    def complete(self, batch: Batch) -> list[Row]:
+        """The same, after those that are not there were computed."""
+        work(self, [batch])
+        return self.lines(batch)
+
+
+def work(lab: Lab, batches: Sequence[Batch], until: float = np.inf) -> None:
+    """Compute what is not there: first runs of every setting first, the quicker before.
+
+    It ends with the run during which the clock (``time.monotonic``) passes ``until``.
+    """
+    for batch in batches:
+        review(lab, batch)
+    left, seconds = [], {}
+    for batch in batches:
+        done = read_done(lab.out / f"{batch.name}.csv", batch.columns)
+        unique = {identity(key): key for key in batch.keys}
+        left += [(batch, key) for who, key in unique.items() if who not in done]
+        for row in done.values():
+            seconds.setdefault(batch.group(row), []).append(float(row["seconds"]))
+    cost = {group: float(np.median(times)) for group, times in seconds.items()}
+    left.sort(key=lambda pair: (turn(pair[1]), cost.get(pair[0].group(pair[1]), 0.0)))
+    start = time.monotonic()
+    for number, (batch, key) in enumerate(left, start=1):
+        compute_line(lab, batch, key)
+        elapsed = time.monotonic() - start
+        report(batch.name, number, len(left), key, elapsed)
+        if time.monotonic() > until:
+            return
+
+
+def turn(key: Key) -> float:
+    """When a run comes: its seed, or half the number of its picture."""
+    if "seed" in key:
+        return float(key["seed"])
+    return 0.5 * key["picture"] if isinstance(key.get("picture"), int) else 0.0
+
+
+def compute_line(lab: Lab, batch: Batch, key: Key, keep: bool = True) -> Row:
+    """Compute a run, note the code that it entered, and keep it in the file."""
+    with noting() as parts:
+        results = timed(batch.compute, key)
+    row = {**texts(key), **texts(results)}
+    ledger = lab.ledger
+    ledger.add(batch.group(key), parts)
+    ledger.write()
+    if keep:
+        append(lab.out / f"{batch.name}.csv", row)
+    return row
+
+
+def review(lab: Lab, batch: Batch) -> None:
+    """Drop lines of methods whose code gives other numbers than it did."""
+    path = lab.out / f"{batch.name}.csv"
+    done = read_done(path, batch.columns)
+    groups: dict[str, list[Row]] = {}
+    for row in done.values():
+        groups.setdefault(batch.group(row), []).append(row)
+    for group, rows in groups.items():
+        if lab.ledger.changed(group) and not same_numbers(lab, batch, group, rows):
+            print(f"[{batch.name}] {group}: other numbers, runs go", file=sys.stderr)
+            done = {who: row for who, row in done.items() if batch.group(row) != group}
+            write(path, list(done.values()))
+
+
+def same_numbers(lab: Lab, batch: Batch, group: str, rows: list[Row]) -> bool:
+    """Whether runs of some settings of a group, the quicker ones, are as they were."""
+    ledger = lab.ledger
+    ledger.forget(group)
+    ledger.write()
+    keys = {identity(key): key for key in batch.keys}
+    names = [name for name in batch.columns if name not in OF_A_RUN]
+
+    def setting(row: Row) -> tuple[str, ...]:
+        return tuple(row[name] for name in names)
+
+    known = [r for r in rows if tuple(r[name] for name in batch.columns) in keys]
+    first = {setting(row): row for row in reversed(known)}.values()
+    by_time = sorted(first, key=lambda row: float(row["seconds"]))
+    places = np.linspace(0, (len(by_time) - 1) // 2, CHECKED).astype(int)
+    for row in (by_time[i] for i in np.unique(places)):
+        key = keys[tuple(row[name] for name in batch.columns)]
+        if compared(compute_line(lab, batch, key, keep=False)) != compared(row):
+            return False
+    return True
+
+
+def compared(row: Row) -> Row:
+    return {k: v for k, v in row.items() if k not in NOT_COMPARED}
 
 
 def timed(compute: Callable[..., dict[str, Any]], key: Key) -> dict[str, Any]:
-    """Results of a run, how many warnings it gave and its seconds."""
+    """Results of a run, how many warnings it gave and its seconds of processor time."""
     with warnings.catch_warnings(record=True) as given:
         warnings.simplefilter("always")
-        start = time.perf_counter()
+        start = time.process_time()
         results = compute(**key)
-        seconds = time.perf_counter() - start
+        seconds = time.process_time() - start
     return {**results, "warnings": len(given), "seconds": seconds}
-
-
-def sources(script: str) -> list[Path]:
-    """Files that the numbers of a script come from."""
-    library = sorted(Path(modeseek.__file__).parent.rglob("*.py"))
-    return [*library, HERE / "methods.py", Path(script)]
-
-
-def code_mark(script: str) -> str:
-    """Eight digits that change with the library, the script and what they stand on."""
-    digest = hashlib.sha256()
-    for path in sources(script):
-        digest.update(path.read_bytes())
-    for package in (np, scipy, sklearn):
-        digest.update(package.__version__.encode())
-    return digest.hexdigest()[:8]
 
 
 def texts(values: dict[str, Any]) -> Row:
@@ -112,14 +186,16 @@ def identity(key: Key) -> tuple[str, ...]:
     return tuple(texts(key).values())
 
 
-def read_done(path: Path, names: list[str], mark: str) -> dict[tuple[str, ...], Row]:
-    """Whole lines of this code; an interrupted last line is dropped."""
+def read_done(path: Path, names: list[str]) -> dict[tuple[str, ...], Row]:
+    """Whole lines by key; an interrupted last line is dropped."""
     if not path.exists():
         return {}
     with path.open(newline="", encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if row.get("code") == mark]
-    done = {tuple(row[name] for name in names): row for row in rows}
-    write(path, list(done.values()))
+        rows = [row for row in csv.DictReader(file) if None not in row.values()]
+    whole = [row for row in rows if row["seconds"]]
+    done = {tuple(row[name] for name in names): row for row in whole}
+    if len(whole) < len(rows):
+        write(path, list(done.values()))
     return done
 
 
@@ -162,3 +238,31 @@ def numbers(lines: list[Row], name: str, /, **where: Any) -> np.ndarray:
     if not found:
         raise LookupError(f"No run has {where}.")
     return np.array([float(r[name]) for r in found])
+
+
+def extent(batch: Batch, lines: list[Row], /, **where: Any) -> str:
+    """Runs made of those that the size asks for, where fewest were."""
+    wanted = texts(where)
+    names = [name for name in batch.columns if name not in OF_A_RUN]
+
+    def count(some: Sequence[Row]) -> dict[tuple[str, ...], int]:
+        found: dict[tuple[str, ...], int] = {}
+        for line in some:
+            if all(line[k] == v for k, v in wanted.items()):
+                setting = tuple(line[name] for name in names)
+                found[setting] = found.get(setting, 0) + 1
+        return found
+
+    made, unique = count(lines), {identity(key): texts(key) for key in batch.keys}
+    pairs = [
+        (made.get(setting, 0), n) for setting, n in count(list(unique.values())).items()
+    ]
+    return "{} of {}".format(*min(pairs, key=lambda pair: pair[0] / pair[1]))
+
+
+def found(lines: list[Row], name: str, /, **where: Any) -> np.ndarray:
+    """As :func:`numbers`, but not a number where there is no such run yet."""
+    try:
+        return numbers(lines, name, **where)
+    except LookupError:
+        return np.array([np.nan])

@@ -23,7 +23,7 @@ from reproduce.methods import (
     lsldg,
     mean_shift,
 )
-from reproduce.runs import Key, Lab
+from reproduce.runs import Batch, Key, Lab
 from reproduce.toy_panels import (
     CENTER_FEATURES,
     OURS,
@@ -67,16 +67,16 @@ def make_key(
     }
 
 
-def run(lab: Lab) -> list[Entry]:
+def batches(lab: Lab) -> list[Batch]:
     size = lab.size
     methods = [*OURS, *installed(size.peers)]
-    n, seeds = size.rows, range(size.cluster_runs)
+    n, seeds, few = size.rows, range(size.cluster_runs), range(size.other_runs)
     keys = [
         *(
             make_key(m, d, n, s)
             for d in size.cluster_features
             for m in methods
-            for s in seeds
+            for s in (seeds if m in (LSLDG, MEAN_SHIFT) else few)
         ),
         *(
             make_key(m, size.width_features, n, s, width=w)
@@ -88,7 +88,7 @@ def run(lab: Lab) -> list[Entry]:
             make_key(m, TIME_FEATURES, rows, s)
             for rows in size.timed_rows
             for m in TIMED
-            for s in seeds
+            for s in few
         ),
         *(
             make_key(LSLDG, CENTER_FEATURES, n, s, centers=b)
@@ -96,5 +96,10 @@ def run(lab: Lab) -> list[Entry]:
             for s in seeds
         ),
     ]
-    rows = lab.complete("toy", keys, compute, __file__)
-    return panels_of_figure_5(lab, rows, methods)
+    return [Batch("toy", keys, compute, "method")]
+
+
+def run(lab: Lab) -> list[Entry]:
+    (batch,) = batches(lab)
+    methods = [*OURS, *installed(lab.size.peers)]
+    return panels_of_figure_5(lab, batch, lab.lines(batch), methods)
