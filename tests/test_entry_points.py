@@ -96,7 +96,7 @@ def drawing(display, attribute, **options):
 def page(model, rows):
     """A report, without the megabytes of plotly.js that are in all of them."""
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("modeseek.report.page._plotly_source", str)
+        patch.setattr("modeseek.report.page.plotly_source", str)
         names = ["u", "v"]
         place = report.write_report(
             f"{folder}/p.html", model, rows, feature_names=names
