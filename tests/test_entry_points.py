@@ -28,7 +28,9 @@ from modeseek.datasets import three_gaussians
 from modeseek.persist import load_model, save_model
 from modeseek.plot import (
     AscentDisplay,
+    ClusterMapDisplay,
     ClusterPairsDisplay,
+    ClusterProfileDisplay,
     FeatureRelevanceDisplay,
     GradientFieldDisplay,
     MergeTreeDisplay,
@@ -127,6 +129,11 @@ ASKING = {
     ),
     "AscentDisplay": ("ModeClustering", drawing(AscentDisplay, "paths", max_rows=9)),
     "ClusterPairsDisplay": ("ModeClustering", drawing(ClusterPairsDisplay, "rows")),
+    "ClusterMapDisplay": ("ModeClustering", drawing(ClusterMapDisplay, "points")),
+    "ClusterProfileDisplay": (
+        "ModeClustering",
+        drawing(ClusterProfileDisplay, "sizes"),  # means of no rows are NaN
+    ),
     "write_report": ("ModeClustering", page),
 }
 
@@ -334,7 +341,9 @@ ELSEWHERE = {
         "ModeClustering.paths",
         "GradientFieldDisplay",
         "AscentDisplay",
+        "ClusterMapDisplay",
         "ClusterPairsDisplay",
+        "ClusterProfileDisplay",
         "write_report",
     ],
 )
