@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial import KDTree
 
-from modeseek.field.ascent import POTENTIAL_ROUNDING, climb, fixed_point
+from modeseek.field.ascent import POTENTIAL_ROUNDING, climb, fixed_point, length
 from modeseek.field.basins import Basins
 from modeseek.field.fields import Field, curvature, finite_widths, scaled_gradient
 from modeseek.rows.arrays import Bools, Floats, Integers, group_means
@@ -42,6 +42,9 @@ ALIVE = 1e-9
 PUSH = 0.1
 
 MAX_NEWTON = 100
+
+#: Steps this short, in widths, do not come down from where the Hessian is not negative.
+CRAWL = 1e-4
 
 #: Longest last step, in widths, and most steps of the fixed point in its place.
 CLIMBED, MAX_CLIMB = 1e-6, 1000
@@ -132,11 +135,13 @@ def polish(field: Field, Z: Floats) -> Polished:
         if fails.any():
             end[fails] = climb(field, start[fails], step, tol=0.0, max_iter=5).points
         points[active] = end
-        moved = (end != start).any(axis=1)  # what stands will not move again
-        active = active[moved]
+        # What stands will not move again, and what crawls on a plateau gets nowhere.
+        far = length(end - start, field)
+        moves = (end != start).any(axis=1) & ((near.values[:, -1] < 0) | (far > CRAWL))
+        active = active[moves]
         if not active.size:
             break
-        near = _local_shape(field, end[moved])
+        near = _local_shape(field, end[moves])
     slope = np.linalg.norm(local.gradient, axis=1)
     alive = local.size >= ALIVE * field.evaluate(field.centers).size.max()
     top = local.values[:, -1]
