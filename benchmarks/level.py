@@ -27,15 +27,16 @@ from sklearn.datasets import make_circles, make_moons
 
 import quality
 from modeseek.cluster.climbing import graph_frames, graph_landscape
+from modeseek.graph.chance import draw_chance_modes
 from modeseek.graph.landscape import GraphLandscape
 from modeseek.rows.source import ArrayRows
 from modeseek.rows.subsample import make_overview
 from modeseek.tree.default_cut import (
     CERTAIN,
+    ChanceModes,
     chance_prominence,
     evidence_on_rows,
     merges_on_rows,
-    widest_gap,
 )
 from modeseek.tree.merge_tree import MergeTree
 
@@ -59,6 +60,7 @@ class Case(NamedTuple):
     sizes: np.ndarray  # (n_modes,) rows that climb to each mode
     row_modes: np.ndarray  # (n,) mode of every row
     labelings: np.ndarray  # (l, n); 0 is no label
+    chance: ChanceModes  # drawn on the graph
 
 
 def mixtures(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -162,6 +164,7 @@ def _case(
     data: quality.DataSet, rows: np.ndarray, X: np.ndarray, landscape: GraphLandscape
 ) -> Case:
     graph = landscape.graph
+    assert graph.links is not None
     return Case(
         data.family,
         data.name,
@@ -171,15 +174,21 @@ def _case(
         np.bincount(graph.mode, minlength=len(graph.peaks)),
         landscape.locate(X),
         data.labelings[:, rows],
+        draw_chance_modes(*graph.links, graph.mode),
     )
 
 
 Rule = Callable[[Case], np.ndarray]
 
 
-def default(case: Case) -> np.ndarray:
-    """The rule in use."""
-    return merges_on_rows(case.tree, case.n_nodes, case.dimension)
+def drawn_chance(*factor: float) -> Rule:
+    """Draw the level on the graph, with the factor in use or another one."""
+
+    def rule(case: Case) -> np.ndarray:
+        known = case.tree, case.n_nodes, case.dimension, case.chance
+        return merges_on_rows(*known, *factor)
+
+    return rule
 
 
 def above_chance(factor: float) -> Rule:
@@ -198,6 +207,23 @@ def above_gap(case: Case) -> np.ndarray:
     if prominence.max(initial=0.0) < chance_prominence(case.n_nodes, case.dimension):
         return np.ones(len(prominence), dtype=bool)
     return prominence < widest_gap(prominence)
+
+
+def above_gap_or_chance(case: Case) -> np.ndarray:
+    """Make merges below the widest gap and below so many times chance."""
+    return above_gap(case) & above_chance(CERTAIN)(case)
+
+
+def widest_gap(prominence: np.ndarray) -> float:
+    """Smallest prominence, 0.5 or more, above the widest gap between them.
+
+    A gap counts on a log scale, and times the root of how many are above.
+    """
+    falling = np.sort(prominence)[::-1]
+    gap = -np.diff(np.log1p(falling), append=0.0)
+    worth = np.sqrt(1.0 + np.arange(len(gap))) * gap
+    worth = worth[falling >= 0.5]
+    return float(falling[np.argmax(worth)]) if worth.size else np.inf
 
 
 def few_false(case: Case) -> np.ndarray:
@@ -224,10 +250,13 @@ def deep_from_both(case: Case) -> np.ndarray:
 
 
 RULES: dict[str, Rule] = {
-    "default": default,
+    "default": drawn_chance(),
+    "factor 1.3": drawn_chance(1.3),
+    "factor 1.8": drawn_chance(1.8),
     "above chance": above_chance(1.0),
     f"above {CERTAIN} chance": above_chance(CERTAIN),
     "above the gap": above_gap,
+    f"the gap or {CERTAIN} chance": above_gap_or_chance,
     "few false": few_false,
     "deep from both sides": deep_from_both,
 }

@@ -8,13 +8,14 @@ from modeseek.datasets import three_gaussians
 from modeseek.graph.row_graph import build_graph
 from modeseek.tree import MergeTree
 from modeseek.tree.default_cut import (
-    CERTAIN,
     LEAST_PROMINENCE,
+    ChanceModes,
     chance_of,
     chance_prominence,
+    lower_level,
+    lowest_level,
     merges_on_field,
     merges_on_rows,
-    widest_gap,
 )
 
 
@@ -40,40 +41,52 @@ def test_on_the_field_small_and_doubtful_merges_are_made():
     assert merges_on_field(doubtful, learned=True)[0]
 
 
-def test_the_widest_gap_counts_how_many_stand_out_together():
-    # One at 9 stands out by log(10 / 1.5) = 1.9, two at 9 and 0.5 by 0.6.
-    assert widest_gap(np.array([9.0, 0.5])) == 9.0
-    # One at 9 stands out by log(10 / 3.1) = 1.2, three above 2 by 1.7 log(3) = 1.9.
-    assert widest_gap(np.array([9.0, 2.1, 2.0, 0.0])) == 2.0
-    assert widest_gap(np.array([0.4, 0.3])) == np.inf
-    assert widest_gap(np.empty(0)) == np.inf
-
-
-def test_the_gap_is_the_largest_of_all_written_out():
-    p = np.random.default_rng(0).exponential(size=30)
-    falling = np.sort(p)[::-1]
-    best, where = -1.0, None
-    for i, high in enumerate(falling):
-        low = falling[i + 1] if i + 1 < len(falling) else 0.0
-        worth = np.sqrt(i + 1) * np.log((1 + high) / (1 + low))
-        if high >= 0.5 and worth > best:
-            best, where = worth, high
-    assert widest_gap(p) == where
+def chance_modes(*draws):
+    """Modes of chance: for each draw, those of the tree they lie below, and merge."""
+    rows = [(i, *one) for i, draw in enumerate(draws) for one in draw]
+    draw, child, parent, prominence = np.array(rows, dtype=float).reshape(-1, 4).T
+    places = (part.astype(np.intp) for part in (draw, child, parent))
+    return ChanceModes(len(draws), *places, prominence)
 
 
 def test_what_chance_explains_is_one_cluster():
     chance = chance_prominence(1000, 2.0)
-    assert merges_on_rows(tree_of([0.99 * chance, 0.3]), 1000, 2.0).all()
-    assert not merges_on_rows(tree_of([1.01 * chance, 0.3]), 1000, 2.0)[0]
-    assert merges_on_rows(tree_of([]), 1000, 2.0).shape == (0,)
+    nothing = chance_modes([])
+    for drawn in (None, nothing):
+        made = merges_on_rows(tree_of([0.99 * chance, 0.3]), 1000, 2.0, drawn)
+        assert made.all()
+        made = merges_on_rows(tree_of([1.01 * chance, 0.3]), 1000, 2.0, drawn)
+        np.testing.assert_array_equal(made, [False, True])
+        assert merges_on_rows(tree_of([]), 1000, 2.0, drawn).shape == (0,)
 
 
-def test_what_chance_cannot_explain_stands_also_above_a_gap():
+def test_the_level_is_above_chance_inside_the_clusters_that_it_makes():
+    # Chance reaches 1.0 inside mode 0, on average, and 2 between the modes 0 and 4.
+    chance = chance_modes([(0, 0, 0.9), (4, 0, 2.0)], [(0, 0, 1.1), (0, 4, 2.0)])
+    tree = tree_of([3.0, 1.4, 0.8, 1.5])  # modes 1, 2, 3, 4 merge with mode 0
+    assert lowest_level(tree, chance) == 1.4  # 0.8 is below 1.0; 0 and 4 stay apart
+    tree = tree_of([3.0, 1.4, 1.2, 0.8])
+    assert lowest_level(tree, chance) == 3.0  # above 0.8, modes 0 and 4 are together
+    assert lowest_level(tree_of([0.4, 0.3]), chance_modes([])) == np.inf
+
+
+def test_many_shallow_valleys_are_evidence_together():
+    shallow = np.linspace(0.7, 0.9, 20)
+    tree = tree_of([3.0, *shallow])
+    made = tree.prominence < 3.0
+    three = [(0, 2, p) for p in (1.2, 0.85, 0.75, 0.6)]
+    # Of the twenty, chance makes three above 0.7: one in seven.
+    assert lower_level(tree, chance_modes(three), made) == pytest.approx(0.7)
+    # Of four it makes one above any level: more than one in five.
+    tree = tree_of([3.0, *shallow[-4:]])
+    assert lower_level(tree, chance_modes(three), tree.prominence < 3.0) == np.inf
+
+
+def test_without_draws_the_bound_is_the_level():
     chance = chance_prominence(1000, 2.0)
-    p = [50.0, 1.05 * CERTAIN * chance, 0.95 * CERTAIN * chance, 0.2]
-    assert widest_gap(np.array(p)) == 50.0
-    made = merges_on_rows(tree_of(p), 1000, 2.0)
-    np.testing.assert_array_equal(made, [False, False, True, True])
+    tree = tree_of([50.0, 1.05 * chance, 0.95 * chance])
+    made = merges_on_rows(tree, 1000, 2.0, None)
+    np.testing.assert_array_equal(made, [False, False, True])
 
 
 @pytest.mark.parametrize(("n", "d"), [(60, 2), (150, 1), (150, 8), (600, 2), (600, 5)])

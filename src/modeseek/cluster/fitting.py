@@ -282,13 +282,15 @@ def _fitted(
 def _climb_graph(
     settings: Settings, estimator: GradientEstimator, overview: Overview
 ) -> Climbed:
-    return climb_graph(
+    climbed = climb_graph(
         _frame(estimator, overview),
         overview.sample,
         overview.rounding,
         generator(settings.random_state),
         settings.n_jobs,
     )
+    assert isinstance(climbed.landscape, GraphLandscape)
+    return climbed._replace(landscape=climbed.landscape.with_merges())
 
 
 def locate_rows(fitted: Fitted, source: Source, n_jobs: int | None) -> Integers:

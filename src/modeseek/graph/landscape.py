@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from modeseek.graph.chance import draw_chance_modes
 from modeseek.graph.row_graph import (
     RowGraph,
     nearest_modes,
@@ -16,9 +17,9 @@ from modeseek.rows.arrays import Bools, Floats, Integers, Reals
 from modeseek.rows.coordinates import Frame
 from modeseek.rows.validation import check_within_reach
 from modeseek.tree.default_cut import (
-    CERTAIN,
     chance_prominence,
     evidence_on_rows,
+    has_clusters,
     merges_on_rows,
 )
 from modeseek.tree.merge_tree import MergeTree
@@ -37,6 +38,7 @@ class GraphLandscape(NamedTuple):
     mode_weights: Floats  # (k,) of the nodes below each mode, with their copies
     tree: MergeTree  # its saddles in the data's coordinates
     certified: Bools | None = None  # (k - 1,) merges that held-out rows refuse
+    made: Bools | None = None  # (k - 1,) merges that are made if they do not
 
     @property
     def modes(self) -> Floats:
@@ -65,9 +67,19 @@ class GraphLandscape(NamedTuple):
         way = nodes_on_the_way(self.graph, self.enter(X), n_jobs)
         return [np.asarray(X, dtype=np.float64), *(self.rows[node] for node in way)]
 
+    def with_merges(self) -> GraphLandscape:
+        """The same with the merges chosen that are made by default."""
+        graph, chance = self.graph, None
+        n_rows, dimension = len(graph.nodes), graph.dimension
+        if graph.links is not None and has_clusters(self.tree, n_rows, dimension):
+            chance = draw_chance_modes(*graph.links, graph.mode)
+        made = merges_on_rows(self.tree, n_rows, dimension, chance)
+        return self._replace(made=made, graph=graph._replace(links=None))
+
     def default_merges(self) -> Bools:
         """Merges of the tree that are made by default."""
-        made = merges_on_rows(self.tree, len(self.graph.nodes), self.graph.dimension)
+        made = self.with_merges().made if self.made is None else self.made
+        assert made is not None
         return made if self.certified is None else made & ~self.certified
 
     def describe(self) -> str:
@@ -80,8 +92,8 @@ class GraphLandscape(NamedTuple):
 
     def count_certain(self) -> int:
         """Clusters that stand by themselves, whatever the other merges say."""
-        bound = CERTAIN * chance_prominence(len(self.graph.nodes), self.graph.dimension)
-        return 1 + int((self.tree.prominence > bound).sum())
+        bound = chance_prominence(len(self.graph.nodes), self.graph.dimension)
+        return 1 + int((self.tree.prominence >= bound).sum())
 
     def evidence(self) -> float:
         """How far the tree stands out from what chance makes."""

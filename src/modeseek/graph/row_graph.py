@@ -56,6 +56,13 @@ BUMP = 0.3
 CELLS_FROM = 2
 
 
+class Links(NamedTuple):
+    """Which nodes are near each other."""
+
+    near: Integers  # (m, q) nearest other nodes of every node, nearest first
+    edges: Integers  # (e, 2) between near nodes; they connect all
+
+
 class RowGraph(NamedTuple):
     """Nodes with their heights and their ways up, in the frame."""
 
@@ -66,6 +73,7 @@ class RowGraph(NamedTuple):
     peaks: Integers  # (k,) nodes that are modes, highest first
     dimension: float
     grain: float  # of the distances, see modeseek.rows.rounding
+    links: Links | None = None  # until the merges to make are chosen
 
 
 def build_graph(
@@ -88,7 +96,8 @@ def build_graph(
     edge_height = edge_heights(search, near, edges, height, dimension)
     uphill = _climb_once(height, edges, edge_height)
     peaks, mode = _follow(uphill, nodes, height)
-    graph = RowGraph(nodes, height, uphill, mode, peaks, dimension, grain)
+    links = Links(near.node, edges)
+    graph = RowGraph(nodes, height, uphill, mode, peaks, dimension, grain, links)
     with_bumps = _build_tree(graph, edges, edge_height)
     graph = _flatten(graph, with_bumps.cut(prominence=BUMP))
     tree = _build_tree(graph, edges, edge_height)

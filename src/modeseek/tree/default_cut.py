@@ -14,19 +14,24 @@ among n rows in D dimensions the largest prominence stays below
     \Bigl(\frac{n}{n + 300}\Bigr)^{0.7}
 
 in about 19 of 20 draws. If no prominence reaches :math:`\tau` there is one cluster.
-Otherwise the level is the lower of two. One is :math:`1.15\,\tau`, which chance hardly
-ever reaches: what is above stands by itself. The other is the widest gap. Sort the
-prominences from the largest down, :math:`p_1 \ge p_2 \ge \dots`; the gap after the i-th
-counts :math:`\sqrt{i}\, \log \frac{1 + p_i}{1 + p_{i+1}}`, as i merges that stand out
-together are better evidence than one, and the level is that :math:`p_i \ge 0.5` with
-the largest.
+
+Otherwise rows may lie along curves or in many small heaps, and how prominent chance
+makes modes depends on that. So heights of a flat density with the noise of true ones
+are drawn on the graph itself, see :mod:`modeseek.graph.chance`; even rows show
+prominences 1.5 times those. The level is the lowest that its clusters allow: 1.5 times
+the largest prominence that chance makes inside any of them, on average over the draws,
+is no higher. Many clusters are evidence together: it is then lowered as long as, of the
+clusters that this adds, chance is expected to make no more than one in five. No level
+is below 0.5: heights of single rows vary by 0.3.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from modeseek.rows.arrays import Bools, Floats
+from modeseek.rows.arrays import Bools, Floats, Integers
 from modeseek.tree.merge_tree import MergeTree
 
 #: On the field, merges below this, a density ratio of 1.35, separate no clusters ...
@@ -45,8 +50,39 @@ CHANCE_RATIOS = (0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 CHANCE_SHARES = (1.0, 0.86, 0.71, 0.49, 0.27, 0.12, 0.05)
 CHANCE_FALL = 0.1
 
-#: On the graph of rows, prominences that a gap may end with.
-LEAST_GAP_END = 0.5
+#: On the graph of rows, even rows show prominences so many times those of flat heights
+#: with noise, which are drawn ...
+FLAT_FACTOR = 1.5
+
+#: ... of the clusters that a lower level adds, this share may be of chance.
+MOST_FALSE = 0.2
+
+#: ... and no level is lower, as heights of few rows vary more than chance shows there.
+LEAST_ON_ROWS = 0.5
+
+
+class ChanceModes(NamedTuple):
+    """Modes that chance makes on a graph of rows, in several draws of flat heights.
+
+    Each lies below a mode of the tree, and merges with one below another or the same.
+    """
+
+    n_draws: int
+    draw: Integers  # (c,) number of the draw
+    child: Integers  # (c,) mode of the tree that it lies below ...
+    parent: Integers  # (c,) ... and that which its merge leads to
+    prominence: Floats  # (c,)
+
+    def inside(self, group: Integers) -> ChanceModes:
+        """Those that merge inside one of some groups of modes, given for each mode."""
+        same = group[self.child] == group[self.parent]
+        return ChanceModes(self.n_draws, *(part[same] for part in self[1:]))
+
+    def mean_largest(self) -> float:
+        """Largest prominence, on average over the draws."""
+        largest = np.zeros(self.n_draws)
+        np.maximum.at(largest, self.draw, self.prominence)
+        return float(largest.mean())
 
 
 def merges_on_field(tree: MergeTree, *, learned: bool) -> Bools:
@@ -64,13 +100,50 @@ def merges_to_keep(tree: MergeTree, n_clusters: int) -> Bools:
     return made
 
 
-def merges_on_rows(tree: MergeTree, n_rows: int, dimension: float) -> Bools:
-    """Merges to make in the tree of a graph of so many rows, which fill a dimension."""
-    chance = chance_prominence(n_rows, dimension)
-    if tree.prominence.max(initial=0.0) < chance:
+def has_clusters(tree: MergeTree, n_rows: int, dimension: float) -> bool:
+    """Whether a valley among so many rows is deeper than chance makes any."""
+    deepest = tree.prominence.max(initial=0.0)
+    return bool(deepest >= chance_prominence(n_rows, dimension))
+
+
+def merges_on_rows(
+    tree: MergeTree,
+    n_rows: int,
+    dimension: float,
+    chance: ChanceModes | None,
+    factor: float = FLAT_FACTOR,
+) -> Bools:
+    """Merges to make in the tree of a graph of so many rows, which fill a dimension.
+
+    Prominences that were drawn on the graph count so many times. Where nothing was
+    drawn, the bound of chance is the level.
+    """
+    if not has_clusters(tree, n_rows, dimension):
         return np.ones(len(tree.prominence), dtype=bool)
-    level = min(widest_gap(tree.prominence), CERTAIN * chance)
-    return np.asarray(tree.prominence < level)
+    if chance is None:
+        return np.asarray(tree.prominence < chance_prominence(n_rows, dimension))
+    chance = chance._replace(prominence=factor * chance.prominence)
+    made = tree.prominence < lowest_level(tree, chance)
+    return np.asarray(made & (tree.prominence < lower_level(tree, chance, made)))
+
+
+def lowest_level(tree: MergeTree, chance: ChanceModes) -> float:
+    """Lowest prominence that is above those of chance inside the clusters it makes."""
+    for level in np.sort(tree.prominence[tree.prominence >= LEAST_ON_ROWS]):
+        inside = chance.inside(tree.merge(tree.prominence < level))
+        if inside.mean_largest() <= level:
+            return float(level)
+    return np.inf
+
+
+def lower_level(tree: MergeTree, chance: ChanceModes, made: Bools) -> float:
+    """Lowest prominence among the merges made above which few are of chance."""
+    added = np.sort(tree.prominence[made & (tree.prominence >= LEAST_ON_ROWS)])[::-1]
+    of_chance = np.sort(chance.inside(tree.merge(made)).prominence)
+    above = len(of_chance) - np.searchsorted(of_chance, added)
+    expected = above / chance.n_draws
+    few = np.flatnonzero(expected <= MOST_FALSE * np.arange(1, len(added) + 1))
+    return float(added[few[-1]]) if len(few) else np.inf
 
 
 def evidence_on_rows(tree: MergeTree, n_rows: int, dimension: float) -> float:
@@ -94,12 +167,3 @@ def chance_of(prominence: float | Floats, n_rows: int, dimension: float) -> Floa
     ratio = prominence / chance_prominence(n_rows, dimension)
     below = np.exp(np.interp(ratio, CHANCE_RATIOS, np.log(CHANCE_SHARES)))
     return np.asarray(below * np.exp(-np.maximum(ratio - 1.0, 0.0) / CHANCE_FALL))
-
-
-def widest_gap(prominence: Floats) -> float:
-    """Smallest prominence above the widest gap; infinite where there is none."""
-    falling = np.sort(prominence)[::-1]
-    gap = -np.diff(np.log1p(falling), append=0.0)
-    worth = np.sqrt(1.0 + np.arange(len(gap))) * gap
-    worth = worth[falling >= LEAST_GAP_END]
-    return float(falling[np.argmax(worth)]) if worth.size else np.inf

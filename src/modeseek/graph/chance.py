@@ -1,0 +1,85 @@
+r"""Modes that chance makes on a graph of rows, drawn on the graph itself.
+
+Heights are those of a flat density with the noise that heights from a few neighbours
+have: every node has a weight of one on average, drawn from the exponential
+distribution, and the height of a node is the logarithm of what its neighbours weigh.
+So rows along a curve, among which no way leads around a low place, show deep valleys of
+chance, and rows that fill a square shallow ones, whatever their dimension is said to
+be.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csgraph, csr_array
+
+from modeseek.graph.edges import EDGE_NEIGHBORS
+from modeseek.rows.arrays import Floats, Integers
+from modeseek.tree.default_cut import ChanceModes
+from modeseek.tree.merge_tree import Saddles, join_modes
+from modeseek.tree.pairs import follow_to_end
+
+#: Draws of heights on a graph, at most and at least, and nodes of all draws together:
+#: of many nodes the largest prominence varies little.
+MOST_DRAWS, FEWEST_DRAWS, DRAWN_NODES = 8, 2, 24_000
+
+#: Neighbours that weigh: heights vary like the logarithm of so many rows.
+WEIGHING_NEIGHBORS = 11
+
+
+def draw_chance_modes(near: Integers, edges: Integers, mode: Integers) -> ChanceModes:
+    """Draw flat heights with noise on a graph, and find their modes.
+
+    ``near`` (m, q) has the nearest nodes of each node, ``edges`` (e, 2) connect all
+    nodes, and ``mode`` (m,) is the mode of each node by its true height.
+    """
+    rng = np.random.default_rng(0)
+    n_draws = int(np.clip(DRAWN_NODES // len(near), FEWEST_DRAWS, MOST_DRAWS))
+    found = []
+    for i in range(n_draws):
+        weight = rng.exponential(size=len(near))
+        height = np.log(weight[near[:, :WEIGHING_NEIGHBORS]].sum(axis=1))
+        child, parent, prominence = _merges(height, near[:, :EDGE_NEIGHBORS], edges)
+        found.append((np.full(len(child), i), mode[child], mode[parent], prominence))
+    draw, child, parent, prominence = (
+        np.concatenate(part) for part in zip(*found, strict=True)
+    )
+    return ChanceModes(n_draws, draw, child, parent, prominence)
+
+
+def _merges(
+    height: Floats, near: Integers, edges: Integers
+) -> tuple[Integers, Integers, Floats]:
+    """Nodes that are modes, those that they merge with, and prominences."""
+    m = len(height)
+    highest = near[np.arange(m), height[near].argmax(axis=1)]
+    uphill = np.where(height[highest] > height, highest, np.arange(m))
+    peaks = np.flatnonzero(uphill == np.arange(m))
+    number = np.empty(m, dtype=np.intp)
+    number[peaks] = np.arange(len(peaks))
+    basin = number[follow_to_end(uphill)]
+    one, two = basin[edges[:, 0]], basin[edges[:, 1]]
+    between = np.flatnonzero(one != two)
+    along = np.minimum(height[edges[between, 0]], height[edges[between, 1]])
+    saddles = _highest_saddles(one[between], two[between], along, len(peaks))
+    merges = join_modes(height[peaks], saddles)
+    child = peaks[merges[:, 0]]
+    prominence = height[child] - saddles.height[merges[:, 2]]
+    return child, peaks[merges[:, 1]], prominence
+
+
+def _highest_saddles(one: Integers, two: Integers, height: Floats, k: int) -> Saddles:
+    """Saddles over which k basins join from the highest down: a spanning tree."""
+    order = np.argsort(-height, kind="stable")
+    pairs = (np.minimum(one, two) * k + np.maximum(one, two))[order]
+    pair, first = np.unique(pairs, return_index=True)
+    low, high = np.divmod(pair, k)
+    depth = 1.0 + height.max(initial=0.0) - height[order[first]]  # none is 0
+    ends = low.astype(np.int32), high.astype(np.int32)
+    tree = csgraph.minimum_spanning_tree(csr_array((depth, ends), shape=(k, k)))
+    kept = tree.tocoo()
+    top = 1.0 + height.max(initial=0.0) - kept.data
+    nowhere = np.empty((len(top), 0))
+    return Saddles(
+        kept.row.astype(np.intp), kept.col.astype(np.intp), top, nowhere, nowhere
+    )

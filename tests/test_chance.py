@@ -1,0 +1,101 @@
+"""Modes that chance makes, drawn on the graph of rows."""
+
+import numpy as np
+import pytest
+
+from modeseek import ModeClustering
+from modeseek.graph.chance import (
+    FEWEST_DRAWS,
+    MOST_DRAWS,
+    WEIGHING_NEIGHBORS,
+    draw_chance_modes,
+)
+from modeseek.graph.row_graph import build_graph
+
+
+def graph_of(X):
+    return build_graph(X, np.ones(len(X)))[0]
+
+
+def draw(graph):
+    return draw_chance_modes(*graph.links, graph.mode)
+
+
+def written_out(height, edges):
+    """Prominences by joining nodes one by one, from the highest down."""
+    group, found = np.arange(len(height)), []
+    along = height[edges].min(axis=1)
+    for i in np.argsort(-along):
+        one, two = group[edges[i]]
+        if one == two:
+            continue
+        low, high = sorted((one, two), key=lambda node: height[node])
+        found.append(height[low] - along[i])
+        group[group == low] = high
+    return np.sort([p for p in found if p > 0])
+
+
+def test_prominences_are_those_of_joining_nodes_one_by_one():
+    X = np.random.default_rng(1).normal(size=(120, 2))
+    graph = graph_of(X)
+    chance = draw(graph)
+    rng = np.random.default_rng(0)
+    for i in range(chance.n_draws):
+        weight = rng.exponential(size=len(X))
+        near = graph.links.near[:, :WEIGHING_NEIGHBORS]
+        height = np.log(weight[near].sum(axis=1))
+        p = np.sort(chance.prominence[chance.draw == i])
+        wanted = written_out(height, graph.links.edges)
+        np.testing.assert_allclose(p[p > 1e-12], wanted, atol=1e-12)
+
+
+def test_along_a_curve_chance_makes_deeper_valleys_than_in_a_square():
+    rng = np.random.default_rng(0)
+    angle = rng.uniform(0.0, 2.0 * np.pi, 500)
+    ring = np.column_stack([np.cos(angle), np.sin(angle)])
+    ring += 0.01 * rng.normal(size=ring.shape)
+    square = rng.uniform(size=(500, 2))
+    deep, shallow = (draw(graph_of(X)).mean_largest() for X in (ring, square))
+    assert deep > 1.5 * shallow
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_even_rows_show_no_more_than_is_drawn_for_them(d):
+    # A factor of 1.5 stands for what the draws leave out.
+    above = 0
+    for seed in range(8):
+        X = np.random.default_rng(seed).uniform(size=(600, d))
+        graph, tree = build_graph(X, np.ones(600))
+        above += tree.prominence.max(initial=0.0) > 1.5 * draw(graph).mean_largest()
+    assert above <= 4
+
+
+def test_many_nodes_need_fewer_draws():
+    rng = np.random.default_rng(0)
+    assert draw(graph_of(rng.normal(size=(100, 2)))).n_draws == MOST_DRAWS
+    node = np.arange(20_000)[:, None]
+    near = np.clip(node + np.arange(1, 12), 0, 19_999)
+    edges = np.column_stack([node[:-1, 0], node[1:, 0]])
+    chance = draw_chance_modes(near, edges, np.zeros(20_000, dtype=np.intp))
+    assert chance.n_draws == FEWEST_DRAWS
+    assert set(chance.draw) == set(range(FEWEST_DRAWS))
+
+
+def test_a_curve_is_not_broken_where_few_of_its_rows_lie():
+    rng = np.random.default_rng(3)
+    angle = rng.uniform(0.0, 2.0 * np.pi, 1500)
+    radius = np.where(np.arange(1500) % 2, 1.0, 0.5)
+    X = radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    X += 0.02 * rng.normal(size=X.shape)
+    assert ModeClustering().fit(X).n_clusters_ == 2
+
+
+def test_a_model_does_not_keep_what_was_only_needed_to_choose():
+    X = np.random.default_rng(0).normal(size=(200, 2)) + [[0.0, 0.0], [9.0, 0.0]] * 100
+    model = ModeClustering(ascent="rows").fit(X)
+    assert model.n_clusters_ == 2
+    landscape = model._landscape
+    assert landscape.graph.links is None
+    np.testing.assert_array_equal(
+        landscape.default_merges(), landscape.with_merges().default_merges()
+    )
