@@ -29,10 +29,12 @@ import quality
 from modeseek.cluster.climbing import graph_frames, graph_landscape
 from modeseek.graph.chance import draw_chance_modes
 from modeseek.graph.landscape import GraphLandscape
+from modeseek.rows.components import FEWEST_FEATURES
 from modeseek.rows.source import ArrayRows
 from modeseek.rows.subsample import make_overview
 from modeseek.tree.default_cut import (
     CERTAIN,
+    FLAT_FACTOR,
     ChanceModes,
     chance_prominence,
     evidence_on_rows,
@@ -181,12 +183,13 @@ def _case(
 Rule = Callable[[Case], np.ndarray]
 
 
-def drawn_chance(*factor: float) -> Rule:
-    """Draw the level on the graph, with the factor in use or another one."""
+def drawn_chance(factor: float = FLAT_FACTOR, *, strictly: bool = True) -> Rule:
+    """Draw the level on the graph, strictly for many features or alike for all."""
 
     def rule(case: Case) -> np.ndarray:
         known = case.tree, case.n_nodes, case.dimension, case.chance
-        return merges_on_rows(*known, *factor)
+        many = case.tree.saddles.shape[1] >= FEWEST_FEATURES
+        return merges_on_rows(*known, strict=strictly and many, factor=factor)
 
     return rule
 
@@ -253,6 +256,7 @@ RULES: dict[str, Rule] = {
     "default": drawn_chance(),
     "factor 1.3": drawn_chance(1.3),
     "factor 1.8": drawn_chance(1.8),
+    "alike for all": drawn_chance(strictly=False),
     "above chance": above_chance(1.0),
     f"above {CERTAIN} chance": above_chance(CERTAIN),
     "above the gap": above_gap,

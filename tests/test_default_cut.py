@@ -53,11 +53,15 @@ def test_what_chance_explains_is_one_cluster():
     chance = chance_prominence(1000, 2.0)
     nothing = chance_modes([])
     for drawn in (None, nothing):
-        made = merges_on_rows(tree_of([0.99 * chance, 0.3]), 1000, 2.0, drawn)
+        made = merges_on_rows(
+            tree_of([0.99 * chance, 0.3]), 1000, 2.0, drawn, strict=False
+        )
         assert made.all()
-        made = merges_on_rows(tree_of([1.01 * chance, 0.3]), 1000, 2.0, drawn)
+        made = merges_on_rows(
+            tree_of([1.01 * chance, 0.3]), 1000, 2.0, drawn, strict=False
+        )
         np.testing.assert_array_equal(made, [False, True])
-        assert merges_on_rows(tree_of([]), 1000, 2.0, drawn).shape == (0,)
+        assert merges_on_rows(tree_of([]), 1000, 2.0, drawn, strict=False).shape == (0,)
 
 
 def test_the_level_is_above_chance_inside_the_clusters_that_it_makes():
@@ -82,10 +86,22 @@ def test_many_shallow_valleys_are_evidence_together():
     assert lower_level(tree, chance_modes(three), tree.prominence < 3.0) == np.inf
 
 
+def test_many_features_ask_for_valleys_that_stand_by_themselves():
+    bound = chance_prominence(1000, 2.0)
+    nothing = chance_modes([])
+    p = [9.0, 1.2 * bound, 1.1 * bound, 0.6]
+    for strict, wanted in ((True, [0, 0, 1, 1]), (False, [0, 0, 0, 0])):
+        made = merges_on_rows(tree_of(p), 1000, 2.0, nothing, strict=strict)
+        np.testing.assert_array_equal(made, np.array(wanted, dtype=bool))
+    # The deepest valley counts from the bound on.
+    made = merges_on_rows(tree_of(p[2:]), 1000, 2.0, nothing, strict=True)
+    np.testing.assert_array_equal(made, [False, True])
+
+
 def test_without_draws_the_bound_is_the_level():
     chance = chance_prominence(1000, 2.0)
     tree = tree_of([50.0, 1.05 * chance, 0.95 * chance])
-    made = merges_on_rows(tree, 1000, 2.0, None)
+    made = merges_on_rows(tree, 1000, 2.0, None, strict=False)
     np.testing.assert_array_equal(made, [False, False, True])
 
 

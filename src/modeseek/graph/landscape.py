@@ -14,6 +14,7 @@ from modeseek.graph.row_graph import (
     row_heights,
 )
 from modeseek.rows.arrays import Bools, Floats, Integers, Reals
+from modeseek.rows.components import FEWEST_FEATURES
 from modeseek.rows.coordinates import Frame
 from modeseek.rows.validation import check_within_reach
 from modeseek.tree.default_cut import (
@@ -73,7 +74,8 @@ class GraphLandscape(NamedTuple):
         n_rows, dimension = len(graph.nodes), graph.dimension
         if graph.links is not None and has_clusters(self.tree, n_rows, dimension):
             chance = draw_chance_modes(*graph.links, graph.mode)
-        made = merges_on_rows(self.tree, n_rows, dimension, chance)
+        strict = self.rows.shape[1] >= FEWEST_FEATURES
+        made = merges_on_rows(self.tree, n_rows, dimension, chance, strict=strict)
         return self._replace(made=made, graph=graph._replace(links=None))
 
     def default_merges(self) -> Bools:

@@ -23,6 +23,10 @@ the largest prominence that chance makes inside any of them, on average over the
 is no higher. Many clusters are evidence together: it is then lowered as long as, of the
 clusters that this adds, chance is expected to make no more than one in five. No level
 is below 0.5: heights of single rows vary by 0.3.
+
+From four features on rows are tables, measured and not drawn; their density varies by
+more than chance, and the coordinates were taken that show most clusters. There the
+level is no lower than :math:`1.15\,\tau`, or the largest prominence.
 """
 
 from __future__ import annotations
@@ -41,7 +45,8 @@ LEAST_PROMINENCE = 0.3
 #: widths.
 LEAST_SIGNIFICANCE, LEAST_SIGNIFICANCE_LEARNED = 1.0, 2.0
 
-#: On the graph of rows, a prominence of so many times that of chance stands by itself.
+#: On the graph of rows, a prominence of so many times that of chance stands by itself:
+#: the level is no lower where there are many features.
 CERTAIN = 1.15
 
 #: Share of uniform draws whose largest prominence is at least so many times the bound
@@ -111,6 +116,8 @@ def merges_on_rows(
     n_rows: int,
     dimension: float,
     chance: ChanceModes | None,
+    *,
+    strict: bool,
     factor: float = FLAT_FACTOR,
 ) -> Bools:
     """Merges to make in the tree of a graph of so many rows, which fill a dimension.
@@ -118,18 +125,24 @@ def merges_on_rows(
     Prominences that were drawn on the graph count so many times. Where nothing was
     drawn, the bound of chance is the level.
     """
+    bound = chance_prominence(n_rows, dimension)
     if not has_clusters(tree, n_rows, dimension):
         return np.ones(len(tree.prominence), dtype=bool)
     if chance is None:
-        return np.asarray(tree.prominence < chance_prominence(n_rows, dimension))
+        return np.asarray(tree.prominence < bound)
     chance = chance._replace(prominence=factor * chance.prominence)
+    if strict:
+        least = min(CERTAIN * bound, tree.prominence.max())
+        return np.asarray(tree.prominence < lowest_level(tree, chance, least))
     made = tree.prominence < lowest_level(tree, chance)
     return np.asarray(made & (tree.prominence < lower_level(tree, chance, made)))
 
 
-def lowest_level(tree: MergeTree, chance: ChanceModes) -> float:
+def lowest_level(
+    tree: MergeTree, chance: ChanceModes, least: float = LEAST_ON_ROWS
+) -> float:
     """Lowest prominence that is above those of chance inside the clusters it makes."""
-    for level in np.sort(tree.prominence[tree.prominence >= LEAST_ON_ROWS]):
+    for level in np.sort(tree.prominence[tree.prominence >= least]):
         inside = chance.inside(tree.merge(tree.prominence < level))
         if inside.mean_largest() <= level:
             return float(level)
