@@ -39,6 +39,7 @@ from modeseek.tree.default_cut import (
     chance_prominence,
     evidence_on_rows,
     merges_on_rows,
+    widest_gap,
 )
 from modeseek.tree.merge_tree import MergeTree
 
@@ -215,18 +216,6 @@ def above_gap(case: Case) -> np.ndarray:
 def above_gap_or_chance(case: Case) -> np.ndarray:
     """Make merges below the widest gap and below so many times chance."""
     return above_gap(case) & above_chance(CERTAIN)(case)
-
-
-def widest_gap(prominence: np.ndarray) -> float:
-    """Smallest prominence, 0.5 or more, above the widest gap between them.
-
-    A gap counts on a log scale, and times the root of how many are above.
-    """
-    falling = np.sort(prominence)[::-1]
-    gap = -np.diff(np.log1p(falling), append=0.0)
-    worth = np.sqrt(1.0 + np.arange(len(gap))) * gap
-    worth = worth[falling >= 0.5]
-    return float(falling[np.argmax(worth)]) if worth.size else np.inf
 
 
 def few_false(case: Case) -> np.ndarray:

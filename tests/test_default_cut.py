@@ -12,10 +12,10 @@ from modeseek.tree.default_cut import (
     ChanceModes,
     chance_of,
     chance_prominence,
-    lower_level,
     lowest_level,
     merges_on_field,
     merges_on_rows,
+    widest_gap,
 )
 
 
@@ -74,16 +74,35 @@ def test_the_level_is_above_chance_inside_the_clusters_that_it_makes():
     assert lowest_level(tree_of([0.4, 0.3]), chance_modes([])) == np.inf
 
 
-def test_many_shallow_valleys_are_evidence_together():
-    shallow = np.linspace(0.7, 0.9, 20)
-    tree = tree_of([3.0, *shallow])
-    made = tree.prominence < 3.0
-    three = [(0, 2, p) for p in (1.2, 0.85, 0.75, 0.6)]
-    # Of the twenty, chance makes three above 0.7: one in seven.
-    assert lower_level(tree, chance_modes(three), made) == pytest.approx(0.7)
-    # Of four it makes one above any level: more than one in five.
-    tree = tree_of([3.0, *shallow[-4:]])
-    assert lower_level(tree, chance_modes(three), tree.prominence < 3.0) == np.inf
+def test_the_widest_gap_counts_how_many_stand_out_together():
+    # One at 9 stands out by log(10 / 1.5) = 1.9, two at 9 and 0.5 by 0.6.
+    assert widest_gap(np.array([9.0, 0.5])) == 9.0
+    # One at 9 stands out by log(10 / 3.1) = 1.2, three above 2 by 1.7 log(3) = 1.9.
+    assert widest_gap(np.array([9.0, 2.1, 2.0, 0.0])) == 2.0
+    assert widest_gap(np.array([0.4, 0.3])) == np.inf
+    assert widest_gap(np.empty(0)) == np.inf
+
+
+def test_the_gap_is_the_largest_of_all_written_out():
+    p = np.random.default_rng(0).exponential(size=30)
+    falling = np.sort(p)[::-1]
+    best, where = -1.0, None
+    for i, high in enumerate(falling):
+        low = falling[i + 1] if i + 1 < len(falling) else 0.0
+        worth = np.sqrt(i + 1) * np.log((1 + high) / (1 + low))
+        if high >= 0.5 and worth > best:
+            best, where = worth, high
+    assert widest_gap(p) == where
+
+
+def test_many_clusters_above_a_gap_are_evidence_together():
+    bound = chance_prominence(1000, 2.0)
+    chance = chance_modes([(0, 0, 0.9 * bound)])  # 1.35 times the bound, by the factor
+    for n, wanted in ((30, 0.7 * bound), (29, 1.4 * bound)):
+        p = np.append(np.full(n - 1, 0.7 * bound), [1.4 * bound, 0.3])
+        assert widest_gap(p) == 0.7 * bound
+        made = merges_on_rows(tree_of(p), 1000, 2.0, chance, strict=False)
+        assert p[~made].min() == wanted
 
 
 def test_many_features_ask_for_valleys_that_stand_by_themselves():

@@ -20,9 +20,11 @@ makes modes depends on that. So heights of a flat density with the noise of true
 are drawn on the graph itself, see :mod:`modeseek.graph.chance`; even rows show
 prominences 1.5 times those. The level is the lowest that its clusters allow: 1.5 times
 the largest prominence that chance makes inside any of them, on average over the draws,
-is no higher. Many clusters are evidence together: it is then lowered as long as, of the
-clusters that this adds, chance is expected to make no more than one in five. No level
-is below 0.5: heights of single rows vary by 0.3.
+is no higher. No level is below 0.5: heights of single rows vary by 0.3. Many clusters
+are evidence together: where thirty or more are above the widest gap, the level is no
+higher than that. Sort the prominences from the largest down,
+:math:`p_1 \ge p_2 \ge \dots`; the gap after the i-th counts
+:math:`\sqrt{i}\, \log \frac{1 + p_i}{1 + p_{i+1}}`.
 
 From four features on rows are tables, measured and not drawn; their density varies by
 more than chance, and the coordinates were taken that show most clusters. There the
@@ -59,11 +61,11 @@ CHANCE_FALL = 0.1
 #: with noise, which are drawn ...
 FLAT_FACTOR = 1.5
 
-#: ... of the clusters that a lower level adds, this share may be of chance.
-MOST_FALSE = 0.2
-
-#: ... and no level is lower, as heights of few rows vary more than chance shows there.
+#: ... no level is lower than this, as heights of few rows vary more than draws show ...
 LEAST_ON_ROWS = 0.5
+
+#: ... and a gap below so many clusters lowers it.
+FEWEST_ABOVE_GAP = 30
 
 
 class ChanceModes(NamedTuple):
@@ -134,8 +136,10 @@ def merges_on_rows(
     if strict:
         least = min(CERTAIN * bound, tree.prominence.max())
         return np.asarray(tree.prominence < lowest_level(tree, chance, least))
-    made = tree.prominence < lowest_level(tree, chance)
-    return np.asarray(made & (tree.prominence < lower_level(tree, chance, made)))
+    level, gap = lowest_level(tree, chance), widest_gap(tree.prominence)
+    if (tree.prominence >= gap).sum() >= FEWEST_ABOVE_GAP:
+        level = min(level, gap)
+    return np.asarray(tree.prominence < level)
 
 
 def lowest_level(
@@ -147,16 +151,6 @@ def lowest_level(
         if inside.mean_largest() <= level:
             return float(level)
     return np.inf
-
-
-def lower_level(tree: MergeTree, chance: ChanceModes, made: Bools) -> float:
-    """Lowest prominence among the merges made above which few are of chance."""
-    added = np.sort(tree.prominence[made & (tree.prominence >= LEAST_ON_ROWS)])[::-1]
-    of_chance = np.sort(chance.inside(tree.merge(made)).prominence)
-    above = len(of_chance) - np.searchsorted(of_chance, added)
-    expected = above / chance.n_draws
-    few = np.flatnonzero(expected <= MOST_FALSE * np.arange(1, len(added) + 1))
-    return float(added[few[-1]]) if len(few) else np.inf
 
 
 def evidence_on_rows(tree: MergeTree, n_rows: int, dimension: float) -> float:
@@ -180,3 +174,12 @@ def chance_of(prominence: float | Floats, n_rows: int, dimension: float) -> Floa
     ratio = prominence / chance_prominence(n_rows, dimension)
     below = np.exp(np.interp(ratio, CHANCE_RATIOS, np.log(CHANCE_SHARES)))
     return np.asarray(below * np.exp(-np.maximum(ratio - 1.0, 0.0) / CHANCE_FALL))
+
+
+def widest_gap(prominence: Floats) -> float:
+    """Smallest prominence above the widest gap; infinite where there is none."""
+    falling = np.sort(prominence)[::-1]
+    gap = -np.diff(np.log1p(falling), append=0.0)
+    worth = np.sqrt(1.0 + np.arange(len(gap))) * gap
+    worth = worth[falling >= LEAST_ON_ROWS]
+    return float(falling[np.argmax(worth)]) if worth.size else np.inf
