@@ -92,8 +92,8 @@ the same before coordinates were looked for, with {before} draws.
 The number of clusters rarely moves by more than one where there are few, but labels do:
 where a valley is certain in some draws only, a cluster comes and goes with all of its
 rows. Breast cancer is one cluster in some draws and two in others, as its valley is as
-deep as chance makes it in one of twenty; of olive, some draws show clusters of the
-clusters.
+deep as chance makes it in one of twenty; wine is two in two draws, and digits are told
+apart by merges that held-out rows refuse in some draws only.
 """
 
 PAIRS = """\

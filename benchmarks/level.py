@@ -34,7 +34,6 @@ from modeseek.rows.source import ArrayRows
 from modeseek.rows.subsample import make_overview
 from modeseek.tree.default_cut import (
     CERTAIN,
-    FLAT_FACTOR,
     ChanceModes,
     chance_prominence,
     evidence_on_rows,
@@ -184,7 +183,7 @@ def _case(
 Rule = Callable[[Case], np.ndarray]
 
 
-def drawn_chance(factor: float = FLAT_FACTOR, *, strictly: bool = True) -> Rule:
+def drawn_chance(factor: float | None = None, *, strictly: bool = True) -> Rule:
     """Draw the level on the graph, strictly for many features or alike for all."""
 
     def rule(case: Case) -> np.ndarray:

@@ -68,10 +68,10 @@ def test_the_level_is_above_chance_inside_the_clusters_that_it_makes():
     # Chance reaches 1.0 inside mode 0, on average, and 2 between the modes 0 and 4.
     chance = chance_modes([(0, 0, 0.9), (4, 0, 2.0)], [(0, 0, 1.1), (0, 4, 2.0)])
     tree = tree_of([3.0, 1.4, 0.8, 1.5])  # modes 1, 2, 3, 4 merge with mode 0
-    assert lowest_level(tree, chance) == 1.4  # 0.8 is below 1.0; 0 and 4 stay apart
+    assert lowest_level(tree, chance, 0.5) == 1.4  # 0 and 4 stay apart
     tree = tree_of([3.0, 1.4, 1.2, 0.8])
-    assert lowest_level(tree, chance) == 3.0  # above 0.8, modes 0 and 4 are together
-    assert lowest_level(tree_of([0.4, 0.3]), chance_modes([])) == np.inf
+    assert lowest_level(tree, chance, 0.5) == 3.0  # they are together
+    assert lowest_level(tree_of([0.4, 0.3]), chance_modes([]), 0.5) == np.inf
 
 
 def test_the_widest_gap_counts_how_many_stand_out_together():

@@ -60,8 +60,8 @@ class ModeClustering(
         How far the log-density must fall between two modes for both to be clusters.
         ``"auto"`` decides from the tree, see the user guide: along the gradient it
         merges modes whose prominence is below 0.3 or below its standard error (twice
-        that for learned widths), on the graph of rows those that chance or a gap in
-        the tree explains. 0 keeps every mode, as the paper does.
+        that for learned widths), on the graph of rows those that chance explains, as
+        it is drawn on that graph. 0 keeps every mode, as the paper does.
     n_clusters : int or None, default=None
         Number of clusters, where it is known: modes of the least prominence are merged
         until so many are left. A warning says if there are fewer modes.

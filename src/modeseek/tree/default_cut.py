@@ -120,32 +120,32 @@ def merges_on_rows(
     chance: ChanceModes | None,
     *,
     strict: bool,
-    factor: float = FLAT_FACTOR,
+    factor: float | None = None,
 ) -> Bools:
     """Merges to make in the tree of a graph of so many rows, which fill a dimension.
 
-    Prominences that were drawn on the graph count so many times. Where nothing was
-    drawn, the bound of chance is the level.
+    Prominences that were drawn on the graph count so many times, by default
+    :data:`FLAT_FACTOR`. Where nothing was drawn, the bound of chance is the level.
     """
     bound = chance_prominence(n_rows, dimension)
     if not has_clusters(tree, n_rows, dimension):
         return np.ones(len(tree.prominence), dtype=bool)
     if chance is None:
         return np.asarray(tree.prominence < bound)
+    factor = FLAT_FACTOR if factor is None else factor
     chance = chance._replace(prominence=factor * chance.prominence)
     if strict:
         least = min(CERTAIN * bound, tree.prominence.max())
         return np.asarray(tree.prominence < lowest_level(tree, chance, least))
-    level, gap = lowest_level(tree, chance), widest_gap(tree.prominence)
+    level = lowest_level(tree, chance, LEAST_ON_ROWS)
+    gap = widest_gap(tree.prominence)
     if (tree.prominence >= gap).sum() >= FEWEST_ABOVE_GAP:
         level = min(level, gap)
     return np.asarray(tree.prominence < level)
 
 
-def lowest_level(
-    tree: MergeTree, chance: ChanceModes, least: float = LEAST_ON_ROWS
-) -> float:
-    """Lowest prominence that is above those of chance inside the clusters it makes."""
+def lowest_level(tree: MergeTree, chance: ChanceModes, least: float) -> float:
+    """Lowest prominence, at least the least, above chance inside its clusters."""
     for level in np.sort(tree.prominence[tree.prominence >= least]):
         inside = chance.inside(tree.merge(tree.prominence < level))
         if inside.mean_largest() <= level:
