@@ -108,13 +108,13 @@ def test_many_clusters_above_a_gap_are_evidence_together():
 def test_many_features_ask_for_valleys_that_stand_by_themselves():
     bound = chance_prominence(1000, 2.0)
     nothing = chance_modes([])
-    p = [9.0, 1.2 * bound, 1.1 * bound, 0.6]
-    for strict, wanted in ((True, [0, 0, 1, 1]), (False, [0, 0, 0, 0])):
+    p = [9.0, 1.2 * bound, 1.1 * bound, 0.81 * bound, 0.79 * bound]
+    for strict, wanted in ((True, [0, 0, 1, 1, 1]), (False, [0, 0, 0, 0, 1])):
         made = merges_on_rows(tree_of(p), 1000, 2.0, nothing, strict=strict)
         np.testing.assert_array_equal(made, np.array(wanted, dtype=bool))
     # The deepest valley counts from the bound on.
     made = merges_on_rows(tree_of(p[2:]), 1000, 2.0, nothing, strict=True)
-    np.testing.assert_array_equal(made, [False, True])
+    np.testing.assert_array_equal(made, [False, True, True])
 
 
 def test_without_draws_the_bound_is_the_level():

@@ -20,15 +20,15 @@ makes modes depends on that. So heights of a flat density with the noise of true
 are drawn on the graph itself, see :mod:`modeseek.graph.chance`; even rows show
 prominences 1.5 times those. The level is the lowest that its clusters allow: 1.5 times
 the largest prominence that chance makes inside any of them, on average over the draws,
-is no higher. No level is below 0.5: heights of single rows vary by 0.3. Many clusters
-are evidence together: where thirty or more are above the widest gap, the level is no
-higher than that. Sort the prominences from the largest down,
-:math:`p_1 \ge p_2 \ge \dots`; the gap after the i-th counts
-:math:`\sqrt{i}\, \log \frac{1 + p_i}{1 + p_{i+1}}`.
+is no higher. It is no lower than :math:`0.8\,\tau`, or the largest prominence. From
+four features on rows are tables, measured and not drawn; their density varies by more
+than chance, and the coordinates were taken that show most clusters: there it is no
+lower than :math:`1.15\,\tau`.
 
-From four features on rows are tables, measured and not drawn; their density varies by
-more than chance, and the coordinates were taken that show most clusters. There the
-level is no lower than :math:`1.15\,\tau`, or the largest prominence.
+Many clusters are evidence together. With fewer features, where thirty or more are above
+the widest gap, the level is no higher than that. Sort the prominences from the largest
+down, :math:`p_1 \ge p_2 \ge \dots`; the gap after the i-th counts
+:math:`\sqrt{i}\, \log \frac{1 + p_i}{1 + p_{i+1}}`, if :math:`p_i \ge 0.5`.
 """
 
 from __future__ import annotations
@@ -48,8 +48,11 @@ LEAST_PROMINENCE = 0.3
 LEAST_SIGNIFICANCE, LEAST_SIGNIFICANCE_LEARNED = 1.0, 2.0
 
 #: On the graph of rows, a prominence of so many times that of chance stands by itself:
-#: the level is no lower where there are many features.
+#: the level is no lower where there are many features ...
 CERTAIN = 1.15
+
+#: ... and no lower than so many times it where there are few.
+POSSIBLE = 0.8
 
 #: Share of uniform draws whose largest prominence is at least so many times the bound
 #: (``benchmarks/chance.py``); beyond it the share falls by e with every tenth.
@@ -61,11 +64,8 @@ CHANCE_FALL = 0.1
 #: with noise, which are drawn ...
 FLAT_FACTOR = 1.5
 
-#: ... no level is lower than this, as heights of few rows vary more than draws show ...
-LEAST_ON_ROWS = 0.5
-
-#: ... and a gap below so many clusters lowers it.
-FEWEST_ABOVE_GAP = 30
+#: ... and a gap below so many clusters, at least so prominent, lowers the level.
+FEWEST_ABOVE_GAP, LEAST_GAP_END = 30, 0.5
 
 
 class ChanceModes(NamedTuple):
@@ -134,12 +134,9 @@ def merges_on_rows(
         return np.asarray(tree.prominence < bound)
     factor = FLAT_FACTOR if factor is None else factor
     chance = chance._replace(prominence=factor * chance.prominence)
-    if strict:
-        least = min(CERTAIN * bound, tree.prominence.max())
-        return np.asarray(tree.prominence < lowest_level(tree, chance, least))
-    level = lowest_level(tree, chance, LEAST_ON_ROWS)
-    gap = widest_gap(tree.prominence)
-    if (tree.prominence >= gap).sum() >= FEWEST_ABOVE_GAP:
+    least = min((CERTAIN if strict else POSSIBLE) * bound, tree.prominence.max())
+    level, gap = lowest_level(tree, chance, least), widest_gap(tree.prominence)
+    if not strict and (tree.prominence >= gap).sum() >= FEWEST_ABOVE_GAP:
         level = min(level, gap)
     return np.asarray(tree.prominence < level)
 
@@ -181,5 +178,5 @@ def widest_gap(prominence: Floats) -> float:
     falling = np.sort(prominence)[::-1]
     gap = -np.diff(np.log1p(falling), append=0.0)
     worth = np.sqrt(1.0 + np.arange(len(gap))) * gap
-    worth = worth[falling >= LEAST_ON_ROWS]
+    worth = worth[falling >= LEAST_GAP_END]
     return float(falling[np.argmax(worth)]) if worth.size else np.inf
