@@ -54,7 +54,7 @@ def main() -> None:
     print("| --- | --- | --- |")
     for ratio in (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3):
         share = np.mean(np.array(ratios) >= ratio)
-        used = chance_of(ratio * chance_prominence(1000, 2.0), 1000, 2.0)
+        used = chance_of(ratio, 1.0)
         print(f"| {ratio:.1f} | {share:.3f} | {used:.3f} |")
 
 

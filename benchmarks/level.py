@@ -26,7 +26,7 @@ import numpy as np
 from sklearn.datasets import make_circles, make_moons
 
 import quality
-from modeseek.cluster.climbing import graph_frames, graph_landscape
+from modeseek.cluster.climbing import graph_frames, graph_landscape, nodes_of
 from modeseek.graph.chance import draw_chance_modes
 from modeseek.graph.landscape import GraphLandscape
 from modeseek.rows.components import FEWEST_FEATURES
@@ -156,7 +156,9 @@ def build_cases(data: quality.DataSet, half: int) -> list[Case]:
             data,
             rows,
             X,
-            graph_landscape(frame, sample, nodes, overview.rounding, n_jobs=None),
+            graph_landscape(
+                frame, nodes_of(sample, nodes), overview.rounding, n_jobs=None
+            ),
         )
         for frame in graph_frames(overview.summary.frame(), sample, nodes)
     ]
@@ -270,7 +272,10 @@ def best_level(case: Case) -> float:
 def most_evident(cases: list[Case]) -> Case:
     """Pick the coordinates that :class:`modeseek.ModeClustering` would take."""
     return max(
-        cases, key=lambda one: evidence_on_rows(one.tree, one.n_nodes, one.dimension)
+        cases,
+        key=lambda one: evidence_on_rows(
+            one.tree, chance_prominence(one.n_nodes, one.dimension)
+        ),
     )
 
 

@@ -150,11 +150,11 @@ def test_the_bound_is_not_far_above_chance(d):
 def test_chance_is_one_in_twenty_at_the_bound_and_falls():
     bound = chance_prominence(1000, 3.0)
     prominence = np.linspace(0.0, 3.0, 61) * bound
-    chance = chance_of(prominence, 1000, 3.0)
+    chance = chance_of(prominence, bound)
     assert chance[0] == 1.0
-    assert chance_of(bound, 1000, 3.0) == pytest.approx(0.05)
+    assert chance_of(bound, bound) == pytest.approx(0.05)
     assert np.all(np.diff(chance) <= 0)
-    assert chance_of(1.3 * bound, 1000, 3.0) == pytest.approx(0.05 * np.exp(-3.0))
+    assert chance_of(1.3 * bound, bound) == pytest.approx(0.05 * np.exp(-3.0))
 
 
 @pytest.mark.parametrize("d", [2, 6])

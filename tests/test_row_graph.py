@@ -249,9 +249,13 @@ def test_a_field_that_ripples_is_followed_on_trial_only():
 
 def test_where_there_are_more_rows_than_nodes_all_are_labelled_alike(monkeypatch):
     X, y = make_blobs(2000, centers=4, random_state=3)
-    monkeypatch.setattr("modeseek.cluster.climbing.MOST_NODES", 500)
+    monkeypatch.setattr("modeseek.cluster.climbing.MANY_NODES", 500)
+    monkeypatch.setattr("modeseek.cluster.climbing.most_nodes", lambda d: 500)
+    monkeypatch.setattr("modeseek.graph.unexplained.MOST_SINGLE", 50)
     model = ModeClustering().fit(X)
-    assert len(model._landscape.graph.nodes) == 500
+    graph = model._landscape.graph
+    assert graph.n_single == 50
+    assert 450 < len(graph.nodes) <= 550
     assert adjusted_rand_score(y, model.labels_) > 0.99
     np.testing.assert_array_equal(model.predict(X), model.labels_)
     order = np.random.default_rng(0).permutation(len(X))

@@ -13,6 +13,7 @@ from modeseek.field.landscape import FieldLandscape
 from modeseek.gradient.base import frame_of
 from modeseek.gradient.least_squares import LogDensityGradient
 from modeseek.gradient.model import GAUSSIAN_SHARE
+from modeseek.graph.heights import HEIGHT_NEIGHBORS
 from modeseek.graph.landscape import GraphLandscape
 from modeseek.rows.arrays import Floats, Reals
 from modeseek.rows.coordinates import Frame
@@ -26,7 +27,7 @@ from modeseek.rows.splits import (
     find_splits,
 )
 from modeseek.rows.subsample import Overview, make_overview
-from modeseek.tree.default_cut import CERTAIN, chance_prominence
+from modeseek.tree.default_cut import CERTAIN
 
 #: Rows among which splits are sought.
 SPLIT_ROWS = 4096
@@ -130,21 +131,30 @@ def certify_merges(
     """Mark the merges of a graph of many dimensions that held-out rows refuse.
 
     There heights are noisy, and the bound of chance is above many a valley that is
-    plain along the direction which tells its sides apart. The given frame has zero
-    means and unit variances.
+    plain along the direction which tells its sides apart; heights of more neighbours
+    are certain enough. Nodes that stand for themselves are not as dense as rows, and do
+    not count. The given frame has zero means and unit variances.
     """
     graph, tree = landscape.graph, landscape.tree
     if graph.dimension < LEAST_DIMENSION or tree.p_value is None:
         return landscape
-    chance = chance_prominence(len(graph.nodes), graph.dimension)
+    if graph.n_neighbors > HEIGHT_NEIGHBORS:
+        return landscape
+    chance = landscape.chance()
     rng = np.random.default_rng(0)
-    Z = _standardise(frame, landscape.rows, rounding, rng)
+    drawn = slice(len(graph.nodes) - graph.n_single)
+    Z, mode = (
+        _standardise(frame, landscape.rows[drawn], rounding, rng),
+        graph.mode[drawn],
+    )
     certified = np.zeros(len(tree.child), dtype=bool)
     p_value = tree.p_value.copy()
     for i, (one, two) in enumerate(tree.sides()):
-        if LEAST_CHANCE * chance <= tree.prominence[i] <= CERTAIN * chance:
-            upper = np.isin(graph.mode, one)
-            both = upper | np.isin(graph.mode, two)
+        if LEAST_CHANCE * chance[i] <= tree.prominence[i] <= CERTAIN * chance[i]:
+            upper = np.isin(mode, one)
+            both = upper | np.isin(mode, two)
+            if not upper.any() or upper[both].all():
+                continue
             certainty = certify_sides(Z[both], upper[both], rng)
             certified[i] = certainty >= LEAST_CERTAINTY
             if certified[i]:

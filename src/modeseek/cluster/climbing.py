@@ -24,15 +24,24 @@ from modeseek.field.saddles import build_tree
 from modeseek.gradient.base import GradientEstimator, field_of, frame_of, influence_of
 from modeseek.gradient.least_squares import LogDensityGradient
 from modeseek.gradient.uncertainty import standard_errors
+from modeseek.graph.heights import MANY_NODES
 from modeseek.graph.landscape import GraphLandscape
-from modeseek.graph.row_graph import MOST_NODES, build_graph, steps_up
+from modeseek.graph.neighbors import arrange
+from modeseek.graph.row_graph import build_graph, most_nodes, steps_up
+from modeseek.graph.unexplained import (
+    Explained,
+    Guides,
+    find_guides,
+    find_unexplained,
+)
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.blocks import one_blas_thread
 from modeseek.rows.components import shrink_components
 from modeseek.rows.coordinates import TINY, Frame
 from modeseek.rows.ranking import Sample, draw_centers
 from modeseek.rows.rounding import Rounding, grain_of
-from modeseek.rows.subsample import Overview
+from modeseek.rows.subsample import Overview, larger_sample
+from modeseek.rows.summary import Summary
 from modeseek.tree.merge_tree import LateTree, MergeTree
 
 #: Nodes that are enough to see in which coordinates there is more evidence of clusters.
@@ -40,6 +49,21 @@ TRIAL_NODES = 2048
 
 #: Rows among which saddles between modes are sought.
 TREE_ROWS = 3000
+
+
+class Nodes(NamedTuple):
+    """Distinct rows that become nodes of a graph, in the data's coordinates."""
+
+    rows: Floats  # (m, d)
+    counts: Floats  # (m,) rows that each stands for, or copies
+    n_single: int = 0  # the last so many stand for themselves
+
+    def arranged(self, frame: Frame) -> Nodes:
+        """The same in an order in which neighbours are found sooner."""
+        n_drawn = len(self.rows) - self.n_single
+        Z = frame.enter(self.rows)
+        order = np.concatenate([arrange(Z[:n_drawn]), n_drawn + arrange(Z[n_drawn:])])
+        return Nodes(self.rows[order], self.counts[order], self.n_single)
 
 
 class Climbed(NamedTuple):
@@ -54,33 +78,63 @@ class Climbed(NamedTuple):
 
 
 def climb_graph(
-    frame: Frame,
-    sample: Sample,
-    rounding: Rounding,
-    rng: np.random.Generator,
-    n_jobs: int | None,
+    frame: Frame, overview: Overview, rng: np.random.Generator, n_jobs: int | None
 ) -> Climbed:
     """Build the graph of rows and let its nodes climb.
 
-    Nodes are the distinct rows of the sample, or a draw of them where they are many.
-    They are near each other by the features as they are, in a frame that scales them,
-    or by their shrunken principal components, whichever shows more evidence of
-    clusters, among some of the nodes where they are many.
+    Nodes are the distinct rows, or a draw of them where they are many, with the rows
+    that these do not explain. They are near each other by the features as they are, in
+    a frame that scales them, or by their shrunken principal components, whichever shows
+    more evidence of clusters, among some of the nodes where they are many.
     """
-    ranking = sample.ranking
-    drawn = few = ranking.first
-    if len(drawn) > MOST_NODES:
-        drawn = few = draw_centers(ranking, MOST_NODES, rng)
+    sample = overview.sample
+    drawn = few = _draw_nodes(sample, MANY_NODES, rng)
     frames = graph_frames(frame, sample, drawn)
     if len(frames) > 1 and len(drawn) > TRIAL_NODES:
-        few = draw_centers(ranking, TRIAL_NODES, rng)
-    build = partial(graph_landscape, sample=sample, rounding=rounding, n_jobs=n_jobs)
-    tried = [build(one, drawn=few) for one in frames]
-    best = max(tried, key=lambda landscape: landscape.evidence())
-    if few is not drawn:
-        best = build(best.frame, drawn=drawn)
+        few = draw_centers(sample.ranking, TRIAL_NODES, rng)
+    all_drawn = len(drawn) == overview.summary.n_rows
+    if len(frames) > 1 or all_drawn:
+        build = partial(graph_landscape, rounding=overview.rounding, n_jobs=n_jobs)
+        tried = [build(one, nodes_of(sample, few)) for one in frames]
+        best = max(tried, key=lambda landscape: landscape.evidence())
+        frame = best.frame
+    if few is not drawn or not all_drawn:
+        best = _build_whole(frame, overview, drawn, rng, n_jobs)
     steps = 1 + steps_up(best.graph)
     return Climbed(best, None, steps, 0, 0, steps)
+
+
+def _draw_nodes(sample: Sample, most: int, rng: np.random.Generator) -> Integers:
+    """Distinct rows of a sample, all or as many as are drawn."""
+    distinct = sample.ranking.first
+    if len(distinct) <= most:
+        return distinct
+    return draw_centers(sample.ranking, most, rng)
+
+
+def _build_whole(
+    frame: Frame,
+    overview: Overview,
+    drawn: Integers,
+    rng: np.random.Generator,
+    n_jobs: int | None,
+) -> GraphLandscape:
+    """Graph of as many nodes as there may be, and of rows that they do not explain."""
+    sample, most = overview.sample, most_nodes(frame.n_coordinates)
+    if most > len(drawn) < overview.summary.n_rows:
+        sample = larger_sample(overview, most, n_jobs)
+        drawn = _draw_nodes(sample, most, rng)
+    build = partial(graph_landscape, frame, rounding=overview.rounding, n_jobs=n_jobs)
+    nodes = nodes_of(sample, drawn)
+    is_whole = len(sample.X) == overview.summary.n_rows
+    if is_whole and len(drawn) == len(sample.ranking.first):
+        return build(nodes)
+    Z = frame.enter(nodes.rows)
+    guides = find_guides(Z)
+    if guides is None:
+        return build(nodes)
+    explained = find_unexplained(overview.source, frame, guides)
+    return build(_with_single(nodes, Z, guides, explained, overview.summary))
 
 
 def graph_frames(frame: Frame, sample: Sample, drawn: Integers) -> list[Frame]:
@@ -91,27 +145,57 @@ def graph_frames(frame: Frame, sample: Sample, drawn: Integers) -> list[Frame]:
     return [frame] if shrunk is frame else [frame, shrunk]
 
 
+def nodes_of(sample: Sample, drawn: Integers) -> Nodes:
+    """Some distinct rows of a sample, with their copies there."""
+    count = np.bincount(sample.ranking.rank, weights=sample.weight)
+    copies = count[sample.ranking.rank[drawn]].astype(np.float64)
+    return Nodes(sample.X[drawn].astype(np.float64), copies)
+
+
+def _with_single(
+    nodes: Nodes, Z: Floats, guides: Guides, explained: Explained, summary: Summary
+) -> Nodes:
+    """Nodes that stand for the rows they explain, and rows that stand for themselves.
+
+    Where all nodes could be guides, those that are remain, and it is known how many
+    rows each explains.
+    """
+    guide, unlike = guides.explain(Z)
+    if guides.n_asked == len(Z):
+        kept = unlike == 0.0
+        counts = explained.weight[guide[kept]]
+    else:
+        kept = unlike <= explained.least
+        counts = nodes.counts[kept]
+        counts = counts * (explained.weight.sum() / counts.sum())
+    X, weight = explained.single
+    assert weight is not None
+    return Nodes(
+        np.concatenate([nodes.rows[kept], X.astype(np.float64)]),
+        np.concatenate([counts, weight]) / summary.row_weight,
+        n_single=len(X),
+    )
+
+
 def graph_landscape(
-    frame: Frame,
-    sample: Sample,
-    drawn: Integers,
-    rounding: Rounding,
-    n_jobs: int | None,
+    frame: Frame, nodes: Nodes, rounding: Rounding, n_jobs: int | None
 ) -> GraphLandscape:
-    """Graph of some distinct rows of a sample, in a frame, with its tree.
+    """Graph of nodes, in a frame, with its tree.
 
     Copies of rows count, unless features were rounded: then rows may be equal by that
     alone, and copies do not make them denser.
     """
-    count = np.bincount(sample.ranking.rank, weights=sample.weight)
-    copies = count[sample.ranking.rank[drawn]].astype(np.float64)
-    rows = sample.X[drawn].astype(np.float64)
+    nodes = nodes.arranged(frame)
     grain = grain_of(frame.steps(rounding.step))
-    counts = np.ones(len(rows)) if grain > 0 else copies
-    graph, tree = build_graph(frame.enter(rows), counts, grain, n_jobs)
+    counts = nodes.counts
+    if grain > 0 and not nodes.n_single:
+        counts = np.ones(len(counts))
+    graph, tree = build_graph(
+        frame.enter(nodes.rows), counts, grain, n_jobs, nodes.n_single
+    )
     tree = tree._replace(saddles=frame.leave(tree.saddles))
-    weights = np.bincount(graph.mode, weights=copies).astype(np.float64)
-    return GraphLandscape(frame, rows, graph, weights, tree)
+    weights = np.bincount(graph.mode, weights=nodes.counts).astype(np.float64)
+    return GraphLandscape(frame, nodes.rows, graph, weights, tree)
 
 
 def climb_field(

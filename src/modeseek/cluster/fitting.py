@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -28,10 +28,11 @@ from modeseek.gradient.settings import needs_all_rows
 from modeseek.gradient.state import fit_coarsely, fit_to_subsample
 from modeseek.graph.landscape import GraphLandscape
 from modeseek.rows.arrays import Floats, Integers
+from modeseek.rows.blocks import one_thread
 from modeseek.rows.coordinates import Frame
 from modeseek.rows.measurements import unmeasured_features
 from modeseek.rows.ranking import generator
-from modeseek.rows.source import LevelledRows, Source
+from modeseek.rows.source import Block, LevelledRows, Source
 from modeseek.rows.subsample import Overview, make_overview, smaller_overview
 from modeseek.rows.validation import (
     check_choice,
@@ -56,6 +57,9 @@ MOSTLY_GAUSSIAN = 0.65
 #: The trial fails where more than one of the modes, and more than this share of them,
 #: is merged into another.
 MOST_CHANCE = 0.25
+
+#: Rows whose modes are counted at a time.
+COUNTED_ROWS = 1 << 16
 
 #: Share of rows that may fail to converge without a warning: their modes are found
 #: by polishing.
@@ -190,8 +194,8 @@ def _fit_default(
         if len(overview.sample.ranking.first) > SCOUTS:
             few = smaller_overview(overview, SCOUTS, settings.n_jobs)
         fit_coarsely(estimator, few)
-    settings.say(f"climbing from {overview.summary.n_rows} rows")
-    climbed = _climb_graph(settings, estimator, overview)
+        settings.say(f"climbing from {overview.summary.n_rows} rows")
+        climbed = _climb_graph(settings, estimator, overview)
     assert isinstance(climbed.landscape, GraphLandscape)
     frame = _frame(estimator, overview)
     graph = certify_merges(climbed.landscape, frame, overview.rounding)
@@ -284,8 +288,7 @@ def _climb_graph(
 ) -> Climbed:
     climbed = climb_graph(
         _frame(estimator, overview),
-        overview.sample,
-        overview.rounding,
+        overview,
         generator(settings.random_state),
         settings.n_jobs,
     )
@@ -311,6 +314,29 @@ def locate_rows(fitted: Fitted, source: Source, n_jobs: int | None) -> Integers:
     if len(rest):
         modes[rest] = landscape.locate(X[rest], n_jobs)
     return modes
+
+
+def weigh_modes(fitted: Fitted, source: Source, row_modes: Any) -> Floats:
+    """Rows that reach each mode, or their weight; of all rows, wherever they are."""
+    landscape, summary = fitted.climbed.landscape, fitted.overview.summary
+    n_modes = len(landscape.modes)
+    sizes: Floats | Integers
+    if source.in_memory:
+        weight = source.rows_in_memory().weight
+        sizes = np.bincount(row_modes, weight, n_modes)
+    elif isinstance(row_modes, np.ndarray) and summary.weight == len(row_modes):
+        sizes = np.bincount(row_modes, minlength=n_modes)
+    else:
+        kernel = partial(_count_modes, landscape, n_modes)
+        with source.session():
+            sizes = source.reduce(kernel, np.add, size=COUNTED_ROWS)
+    return np.asarray(sizes / summary.row_weight)
+
+
+def _count_modes(landscape: Landscape, n_modes: int, block: Block) -> Floats:
+    with one_thread():
+        modes = landscape.locate(block.X)
+    return np.bincount(modes, block.weight, n_modes).astype(np.float64)
 
 
 def _warn_of_moving_rows(climbed: Climbed, n_rows: int) -> None:

@@ -12,7 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from modeseek.cluster.answers import AnswersMixin
 from modeseek.cluster.coordinates import CoordinatesMixin
-from modeseek.cluster.fitting import Fitted, check_settings, locate_rows
+from modeseek.cluster.fitting import (
+    Fitted,
+    check_settings,
+    locate_rows,
+    weigh_modes,
+)
 from modeseek.cluster.one_cluster import explain_one
 from modeseek.cluster.point import fit_rows
 from modeseek.cluster.progress import watched
@@ -117,8 +122,7 @@ class ModeClustering(
         Cluster of each mode.
     mode_weights_ : ndarray of shape (n_modes,)
         Weight of the rows that reached each mode: their number, if they have no
-        weights. Of more than 32,768 rows, of the subsample that found the modes;
-        from row to row, of at most 5,000.
+        weights.
     cluster_modes_ : ndarray of shape (n_clusters,)
         The highest mode of each cluster, as a row of ``modes_``.
     row_modes_ : ndarray of shape (n_samples,)
@@ -236,6 +240,7 @@ class ModeClustering(
             self._rows = X
             settings.say("labelling rows")
             self.row_modes_ = locate_rows(fitted, source, self.n_jobs)
+            self.mode_weights_ = weigh_modes(fitted, source, self.row_modes_)
             self._profile = profile_fit(fitted, source, self.row_modes_)
             self._store_cut(self._groups_of_the_fit())
         self._explain_one_cluster()
@@ -364,7 +369,6 @@ class ModeClustering(
         self._level, self._n_wanted = self.prominence, self.n_clusters
         self._noise = self.noise
         self.modes_ = landscape.modes
-        self.mode_weights_ = landscape.mode_weights
         self.n_iter_ = climbed.n_iter
         self.n_unconverged_ = climbed.n_unconverged
         self.n_guarded_ = climbed.n_guarded

@@ -27,8 +27,10 @@ def explain_one(landscape: Landscape, *, by_default: bool) -> str:
     depth, error = tree.prominence[deepest], tree.std_error[deepest]
     found = f"{tried}the deepest valley, {depth:.2f} in log-density, is such as chance"
     if isinstance(landscape, GraphLandscape):
-        n, dimension = len(landscape.graph.nodes), landscape.graph.dimension
-        times = round(20 * float(chance_of(depth, n, dimension)))
+        n = len(landscape.graph.nodes)
+        chance = landscape.chance()
+        deepest = int(np.argmax(tree.prominence / chance))
+        times = round(20 * float(chance_of(tree.prominence, chance)[deepest]))
         often = f"makes in about {times} of 20 draws of {n:,} rows without clusters"
     else:
         times = 100.0 * norm.sf(depth / max(error, 1e-12))

@@ -21,12 +21,12 @@ import numpy as np
 from modeseek.cluster.landscape import Landscape
 from modeseek.cluster.reference import Reference, scaling
 from modeseek.graph.edges import Neighbors, find_neighbors
-from modeseek.graph.neighbors import Search
-from modeseek.graph.row_graph import (
+from modeseek.graph.heights import (
     DIMENSION_NEIGHBORS,
     count_height_neighbors,
     log_radius,
 )
+from modeseek.graph.neighbors import Search
 from modeseek.rows.arrays import Floats, Integers, Reals
 from modeseek.rows.coordinates import Frame
 

@@ -11,10 +11,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.spatial import KDTree
 from scipy.spatial.distance import cdist
 
-from modeseek.graph.neighbors import Search
-from modeseek.rows.arrays import Floats, Integers
+from modeseek.graph.neighbors import LEAF, TREE_FEATURES, Search
+from modeseek.rows.arrays import Bools, Floats, Integers
 from modeseek.rows.blocks import chunk_slices, one_blas_thread
 from modeseek.tree.pairs import connected_components, distinct_pairs
 
@@ -27,6 +28,9 @@ MIDWAY_NEIGHBOR = 5
 #: More than rounding changes of distances, relative to them.
 DISTANCE_ROUNDING = 1e-9
 
+#: Rows whose nearest targets are sought by a tree, at least; products serve fewer.
+FEWEST_FOR_A_TREE = 1000
+
 #: Shortest edges by which a connected component of the graph is tied to the rest.
 TIES = 3
 
@@ -36,6 +40,10 @@ class Neighbors(NamedTuple):
 
     distance: Floats  # (m, q)
     node: Integers  # (m, q)
+
+    def first(self, q: int) -> Neighbors:
+        """Fewer neighbours, the nearest."""
+        return Neighbors(self.distance[:, :q], self.node[:, :q])
 
 
 def find_neighbors(search: Search, q: int) -> Neighbors:
@@ -61,7 +69,7 @@ def find_edges(nodes: Floats, near: Neighbors) -> Integers:
             return edges
         # What is still outside is still the nearest there.
         joined = np.flatnonzero(piece[outside] == piece)
-        outside[joined] = _nearest_outside(nodes, piece, joined)
+        outside[joined] = _nearest_outside(nodes, near, piece, joined)
         # Products cancel digits: the distance comes from the difference.
         distance = np.linalg.norm(nodes - nodes[outside], axis=1)
         order = np.lexsort((distance, piece))
@@ -73,8 +81,26 @@ def find_edges(nodes: Floats, near: Neighbors) -> Integers:
         edges = distinct_pairs(one, other, m)
 
 
-def _nearest_outside(nodes: Floats, piece: Integers, some: Integers) -> Integers:
+def _nearest_outside(
+    nodes: Floats, near: Neighbors, piece: Integers, some: Integers
+) -> Integers:
     """Nearest node in another connected component, for some nodes.
+
+    The neighbours that are known tell it where one of them is outside; pieces with
+    nodes that are left are gone through one by one.
+    """
+    away = piece[near.node[some]] != piece[some, None]
+    known = away.any(axis=1)
+    found: Integers = near.node[some, away.argmax(axis=1)]
+    left = np.zeros(len(nodes), dtype=bool)
+    left[some[~known]] = True
+    if left.any():
+        found[~known] = _search_outside(nodes, piece, left)[some[~known]]
+    return found
+
+
+def _search_outside(nodes: Floats, piece: Integers, wanted: Bools) -> Integers:
+    """Nearest node in another connected component, for wanted nodes; shape (m,).
 
     By the triangle inequality it is no farther than the middle of any piece plus the
     distance of that piece's nearest node from there. Pieces that do not come so near
@@ -84,53 +110,96 @@ def _nearest_outside(nodes: Floats, piece: Integers, some: Integers) -> Integers
     piece_of = piece[order]
     first = np.flatnonzero(np.diff(piece_of, prepend=-1))
     V = nodes[order] - np.median(nodes, axis=0)  # products cancel far from the origin
-    middle = np.add.reduceat(V, first) / np.bincount(piece_of)[:, None]
-    away = np.linalg.norm(V - middle[piece_of], axis=1)
+    size = np.diff(first, append=len(order))
+    middle = np.add.reduceat(V, first) / size[:, None]
+    away = np.linalg.norm(V - np.repeat(middle, size, axis=0), axis=1)
     nearest, farthest = (f.reduceat(away, first) for f in (np.minimum, np.maximum))
-    # The nearest v has the greatest u.v - |v|^2 / 2, a product with a column more.
-    outer = np.column_stack([V, -0.5 * np.einsum("ij,ij->i", V, V)])
-    wanted = np.isin(order, some)
+    wanted = wanted[order]
     found = np.arange(len(nodes))
-    for own, members in enumerate(np.split(np.arange(len(nodes)), first[1:])):
-        rows = members[wanted[members]]
+    for own, start in enumerate(first):
+        rows = start + np.flatnonzero(wanted[start : start + size[own]])
+        if not len(rows):
+            continue
         distance = cdist(V[rows], middle)
         distance[:, own] = np.inf
         reach = (distance + nearest).min(axis=1, keepdims=True) * (
             1.0 + DISTANCE_ROUNDING
         )
-        targets = np.flatnonzero((distance - farthest <= reach).any(axis=0)[piece_of])
-        others = outer[targets].T
-        for part in chunk_slices(len(rows), len(targets)):
-            U = np.column_stack([V[rows[part]], np.ones(len(rows[part]))])
-            found[rows[part]] = targets[(U @ others).argmax(axis=1)]
+        pieces = np.flatnonzero((distance - farthest <= reach).any(axis=0))
+        targets = np.concatenate(
+            [np.arange(first[p], first[p] + size[p]) for p in pieces]
+        )
+        found[rows] = targets[_nearest_among(V[targets], V[rows])]
     result = np.empty(len(nodes), dtype=np.intp)
     result[order] = order[found]
-    return result[some]
+    return result
+
+
+def _nearest_among(targets: Floats, V: Floats) -> Integers:
+    """Number of the nearest target of every row: by a tree where that is faster."""
+    if V.shape[1] <= TREE_FEATURES and len(V) > FEWEST_FOR_A_TREE:
+        return np.asarray(KDTree(targets, LEAF).query(V)[1])
+    # The nearest v has the greatest u.v - |v|^2 / 2, a product with a column more.
+    outer = np.column_stack([targets, -0.5 * np.einsum("ij,ij->i", targets, targets)])
+    U = np.column_stack([V, np.ones(len(V))])
+    found = [
+        (U[part] @ outer.T).argmax(axis=1)
+        for part in chunk_slices(len(V), len(targets))
+    ]
+    return np.concatenate(found)
 
 
 def edge_heights(
-    search: Search, near: Neighbors, edges: Integers, height: Floats, dimension: float
+    search: Search,
+    near: Neighbors,
+    edges: Integers,
+    height: Floats,
+    dimension: float,
+    log_count: Floats | None = None,
+    q: int = MIDWAY_NEIGHBOR,
 ) -> Floats:
     """Height of the lowest point of each edge, from its ends and half-way; shape (e,).
 
     ``height`` is the log-density at each node; the dimension makes log-densities of
-    distances.
+    distances to neighbour q. Nodes may count differently: then these have as much more
+    density as the nodes up to there count, of which ``log_count`` has the logarithms,
+    0 for most.
     """
-    q = min(MIDWAY_NEIGHBOR, near.distance.shape[1])
-    here = safe_log(near.distance[:, q - 1])
+    q = min(q, near.distance.shape[1])
+    here = -dimension * safe_log(near.distance[:, q - 1])
+    if log_count is not None:
+        here += _log_count_of(near.node[:, :q], log_count)
 
-    def lowest(some: Integers, distance: Floats) -> Floats:
-        there = safe_log(distance)[:, None]
-        fall = dimension * np.maximum(there - here[some], 0.0)
+    def lowest(some: Integers, there: Floats) -> Floats:
+        fall = np.maximum(here[some] - there[:, None], 0.0)
         return np.asarray((height[some] - fall).min(axis=1))
 
-    edge_height = lowest(edges, _midway_bounds(search, near, edges, q))
+    bounds = _midway_bounds(search, near, edges, q)
+    edge_height = lowest(edges, -dimension * safe_log(bounds))
+    if log_count is not None:  # a bound on distances says nothing of what they hold
+        mixed = np.flatnonzero(_are_mixed(edges, near, q, log_count))
+        edge_height[mixed] = -np.inf
     lower = np.flatnonzero(edge_height < height[edges].min(axis=1))
     if len(lower):
         middle = search.nodes[edges[lower]].mean(axis=1)
-        distance, _ = search.query(middle, q)
-        edge_height[lower] = lowest(edges[lower], distance[:, -1])
+        distance, index = search.query(middle, q)
+        there = -dimension * safe_log(distance[:, -1])
+        if log_count is not None:
+            there += _log_count_of(index, log_count)
+        edge_height[lower] = lowest(edges[lower], there)
     return edge_height
+
+
+def _log_count_of(node: Integers, log_count: Floats) -> Floats:
+    """Logarithm of how much nodes (n, q) count together, by their mean; shape (n,)."""
+    return np.asarray(np.log(np.exp(log_count[node]).mean(axis=1)))
+
+
+def _are_mixed(edges: Integers, near: Neighbors, q: int, log_count: Floats) -> Bools:
+    """Edges about whose ends nodes count differently."""
+    other = log_count != 0.0
+    near_others = other | other[near.node[:, :q]].any(axis=1)
+    return np.asarray(near_others[edges].any(axis=1))
 
 
 def safe_log(distance: Floats) -> Floats:

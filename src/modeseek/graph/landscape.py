@@ -18,9 +18,9 @@ from modeseek.rows.components import FEWEST_FEATURES
 from modeseek.rows.coordinates import Frame
 from modeseek.rows.validation import check_within_reach
 from modeseek.tree.default_cut import (
-    chance_prominence,
     evidence_on_rows,
     has_clusters,
+    merges_on_many_rows,
     merges_on_rows,
 )
 from modeseek.tree.merge_tree import MergeTree
@@ -71,10 +71,13 @@ class GraphLandscape(NamedTuple):
     def with_merges(self) -> GraphLandscape:
         """The same with the merges chosen that are made by default."""
         graph, chance = self.graph, None
+        strict = self.rows.shape[1] >= FEWEST_FEATURES
+        if graph.is_large:
+            made = merges_on_many_rows(self.tree, self.chance(), strict=strict)
+            return self._replace(made=made, graph=graph._replace(links=None))
         n_rows, dimension = len(graph.nodes), graph.dimension
         if graph.links is not None and has_clusters(self.tree, n_rows, dimension):
             chance = draw_chance_modes(*graph.links, graph.mode)
-        strict = self.rows.shape[1] >= FEWEST_FEATURES
         made = merges_on_rows(self.tree, n_rows, dimension, chance, strict=strict)
         return self._replace(made=made, graph=graph._replace(links=None))
 
@@ -94,12 +97,15 @@ class GraphLandscape(NamedTuple):
 
     def count_certain(self) -> int:
         """Clusters that stand by themselves, whatever the other merges say."""
-        bound = chance_prominence(len(self.graph.nodes), self.graph.dimension)
-        return 1 + int((self.tree.prominence >= bound).sum())
+        return 1 + int((self.tree.prominence >= self.chance()).sum())
 
     def evidence(self) -> float:
         """How far the tree stands out from what chance makes."""
-        return evidence_on_rows(self.tree, len(self.graph.nodes), self.graph.dimension)
+        return evidence_on_rows(self.tree, self.chance())
+
+    def chance(self) -> Floats:
+        """Prominence (k - 1,) that chance makes, for each merge."""
+        return self.graph.chance_of_merges(self.tree)
 
 
 GraphLandscape.__module__ = "modeseek.graph"  # model files name it so

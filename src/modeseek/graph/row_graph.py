@@ -3,17 +3,12 @@ r"""The graph of rows: climbing from row to row instead of along a field.
 A field of some hundred Gaussians is smooth, and it levels off where it has no centres:
 right for what is nearly Gaussian, too coarse for many small or winding clusters. There
 rows climb from neighbour to neighbour. A row's height is its log-density by the
-distances to its neighbours,
-
-.. math:: h_i = -D\, \overline{\log r_{ij}}, \qquad j = 8, \dots, 15,
-
-with D the dimension that the rows fill, which may be less than their number of features
-(by maximum likelihood, from the same distances). An edge between neighbours is as high
-as its lower end, and no higher than the distances half-way allow: between two clusters
-lies an empty place, however near their rows. Each row climbs along its highest edge to
-a higher row, if that edge does not lead down first. Where there is none the row is a
-mode, unless it is a mere bump. Saddles between modes are the highest edges between
-their basins.
+distances to its neighbours, see :mod:`modeseek.graph.heights`. An edge between
+neighbours is as high as its lower end, and no higher than the distances half-way allow:
+between two clusters lies an empty place, however near their rows. Each row climbs along
+its highest edge to a higher row, if that edge does not lead down first. Where there is
+none the row is a mode, unless it is a mere bump. Saddles between modes are the highest
+edges between their basins.
 
 Copies of a row are one node with a count, so counts and copies are the same; own copies
 lie half-way to the nearest neighbour. New rows take the mode of the nearest node.
@@ -27,28 +22,38 @@ import numpy as np
 
 from modeseek.graph.cells import cut_cells, nearest_labels
 from modeseek.graph.edges import (
+    MIDWAY_NEIGHBOR,
     Neighbors,
     edge_heights,
     find_edges,
     find_neighbors,
     safe_log,
 )
+from modeseek.graph.heights import (
+    CURVES,
+    DIMENSION_NEIGHBORS,
+    HEIGHT_NEIGHBORS,
+    MANY_NODES,
+    count_height_neighbors,
+    count_neighbors,
+    height_error,
+    log_counts,
+    measure_dimension,
+    node_heights,
+)
 from modeseek.graph.neighbors import TREE_FEATURES, Search
 from modeseek.rows.arrays import Floats, Integers
-from modeseek.tree.default_cut import chance_of
+from modeseek.tree.default_cut import CHANCE_POWER, chance_of, chance_prominence
 from modeseek.tree.merge_tree import MergeTree, Saddles, best_of_pairs, merge_down
 from modeseek.tree.pairs import follow_to_end
 
-#: Nodes at most: they are drawn where there are more distinct rows.
-MOST_NODES = 5000
+#: Nodes at most, by the number of features that a graph has no more than: as many as
+#: take about a second. They are drawn where there are more distinct rows.
+MOST_NODES = {3: 200_000, 5: 32_768}
+MOST_NODES_BEYOND = MANY_NODES
 
-#: Neighbours whose distances make a height; the nearer half of them is too noisy.
-HEIGHT_NEIGHBORS = 15
-
-#: Neighbours that measure the dimension.
-DIMENSION_NEIGHBORS = 20
-
-#: Modes of less prominence are bumps of chance, and belong to the mode beside them.
+#: Modes of less prominence are bumps of chance, and belong to the mode beside them;
+#: of more neighbours, of so much less as their heights are more certain.
 BUMP = 0.3
 
 #: Cells of nodes are cut for rows that are at least so many times as many: where modes
@@ -74,38 +79,93 @@ class RowGraph(NamedTuple):
     dimension: float
     grain: float  # of the distances, see modeseek.rows.rounding
     links: Links | None = None  # until the merges to make are chosen
+    n_neighbors: int = HEIGHT_NEIGHBORS  # that made the heights of most nodes
+    n_single: int = 0  # the last so many nodes stand for themselves
+    chance: Floats | None = None  # (k,) prominence that chance makes of each mode
+
+    @property
+    def is_large(self) -> bool:
+        """Whether heights are made of more neighbours, or nodes differ."""
+        return self.n_neighbors > HEIGHT_NEIGHBORS or self.n_single > 0
+
+    def chance_of_merges(self, tree: MergeTree) -> Floats:
+        """Prominence that chance makes of the lower mode of each merge."""
+        if self.chance is None:
+            usual = chance_prominence(len(self.nodes), self.dimension, self.n_neighbors)
+            return np.full(len(tree.child), usual)
+        return self.chance[tree.child]
+
+
+def most_nodes(d: int) -> int:
+    """Nodes of a graph in so many features, at most."""
+    fitting = (most for features, most in MOST_NODES.items() if d <= features)
+    return next(fitting, MOST_NODES_BEYOND)
 
 
 def build_graph(
-    nodes: Floats, counts: Floats, grain: float = 0.0, n_jobs: int | None = None
+    nodes: Floats,
+    counts: Floats,
+    grain: float = 0.0,
+    n_jobs: int | None = None,
+    n_single: int = 0,
 ) -> tuple[RowGraph, MergeTree]:
     """Find the heights of rows, their ways up, and the tree of their modes.
 
     Nodes are distinct rows (m, d), at least two, and counts (m,) tell the copies of
-    each; only their proportions matter. Distances below the grain mean nothing, see
+    each; only their proportions matter. The last ``n_single`` stand for themselves, see
+    :mod:`modeseek.graph.heights`. Distances below the grain mean nothing, see
     :mod:`modeseek.rows.rounding`. Saddles of the tree are in the frame.
     """
     m, d = nodes.shape
     search = Search(nodes, grain, n_jobs)
-    near = find_neighbors(search, min(DIMENSION_NEIGHBORS, m - 1))
-    dimension = _dimension(near.distance, d)
-    k, counts = count_height_neighbors(m), counts / counts.mean()
-    radius = log_radius(near, counts, np.maximum(counts - 1.0, 0.0), k)
-    height = -dimension * radius
+    near = find_neighbors(search, count_neighbors(m, n_single))
+    dimension = measure_dimension(near, d)
+    height, used = node_heights(near, counts, dimension, n_single)
     edges = find_edges(nodes, near)
-    edge_height = edge_heights(search, near, edges, height, dimension)
+    usual, q, log_count = int(used.max()), MIDWAY_NEIGHBOR, None
+    if dimension <= CURVES:  # what is half-way must be as certain as heights are
+        q = max(q, q * usual // HEIGHT_NEIGHBORS)
+    if n_single:
+        log_count = log_counts(counts, n_single)
+    edge_height = edge_heights(search, near, edges, height, dimension, log_count, q)
     uphill = _climb_once(height, edges, edge_height)
     peaks, mode = _follow(uphill, nodes, height)
-    links = Links(near.node, edges)
-    graph = RowGraph(nodes, height, uphill, mode, peaks, dimension, grain, links)
-    with_bumps = _build_tree(graph, edges, edge_height)
-    graph = _flatten(graph, with_bumps.cut(prominence=BUMP))
-    tree = _build_tree(graph, edges, edge_height)
-    error = np.sqrt(2.0 / (k - k // 2 / 2.0))
-    return graph, tree._replace(
-        std_error=np.full(len(tree.child), error),
-        p_value=chance_of(tree.prominence, m, dimension),
+    links = Links(near.node[:, :DIMENSION_NEIGHBORS], edges)
+    graph = RowGraph(
+        nodes, height, uphill, mode, peaks, dimension, grain, links, usual, n_single
     )
+    with_bumps = _build_tree(graph, edges, edge_height)
+    bump = BUMP * min(1.0, (HEIGHT_NEIGHBORS / usual) ** CHANCE_POWER)
+    graph = _flatten(graph, with_bumps.cut(prominence=bump))
+    if n_single or (used < usual).any():
+        graph = graph._replace(chance=_chance_of_modes(graph, near, used))
+    tree = _build_tree(graph, edges, edge_height)
+    chance = graph.chance_of_merges(tree)
+    return graph, tree._replace(
+        std_error=np.sqrt(2.0) * height_error(used[graph.peaks[tree.child]]),
+        p_value=chance_of(tree.prominence, chance),
+    )
+
+
+def _chance_of_modes(graph: RowGraph, near: Neighbors, used: Integers) -> Floats:
+    """Prominence that chance makes of each mode, by the neighbours of its height.
+
+    Single nodes may lie where the rows fill fewer dimensions, as on arms that reach far
+    out: logarithms of distances vary more there, as their mean rise tells.
+    """
+    m, k = len(graph.nodes), len(graph.peaks)
+    chance = chance_prominence(m, graph.dimension, used[graph.peaks])
+    first = m - graph.n_single
+    if not graph.n_single:
+        return chance
+    log = safe_log(near.distance[first:, :DIMENSION_NEIGHBORS])
+    rise = (log[:, -1:] - log[:, :-1]).mean(axis=1)
+    mode = graph.mode[first:]
+    rise_of_mode = np.bincount(mode, rise, k) / np.maximum(
+        np.bincount(mode, None, k), 1
+    )
+    more = np.maximum(1.0, rise_of_mode * graph.dimension)
+    return np.where(graph.peaks >= first, chance * more, chance)
 
 
 def point_graph(node: Floats) -> tuple[RowGraph, MergeTree]:
@@ -114,34 +174,6 @@ def point_graph(node: Floats) -> tuple[RowGraph, MergeTree]:
     graph = RowGraph(node, zero, first, first, first, float(d), 0.0)
     no_edges = np.empty((0, 2), dtype=np.intp)
     return graph, _build_tree(graph, no_edges, np.empty(0))
-
-
-def _dimension(distance: Floats, d: int) -> float:
-    """Maximum likelihood of the dimension, from 1 to that of the rows."""
-    rise = safe_log(distance[:, -1:]) - safe_log(distance[:, :-1])
-    mean = float(rise.mean()) if rise.size else 0.0
-    return float(np.clip(1.0 / mean, 1.0, d)) if mean > 0 else float(d)
-
-
-def count_height_neighbors(n_nodes: int) -> int:
-    """Neighbours whose distances make a height among so many nodes."""
-    return min(HEIGHT_NEIGHBORS, max(1, n_nodes // 4))
-
-
-def log_radius(near: Neighbors, counts: Floats, own: Floats, k: int) -> Floats:
-    """Mean log-distance (n,) of rows to neighbours k // 2 to k, counted with copies.
-
-    Nodes (m,) count so many times, and rows (n,) have so many copies of their own.
-    """
-    r = np.maximum(near.distance, np.finfo(float).tiny)
-    r = np.column_stack([0.5 * r[:, 0], r])
-    copies = np.column_stack([own, counts[near.node]])
-    reached = np.cumsum(copies, axis=1)
-    last = np.minimum(k, reached[:, -1:])
-    first = last * (k // 2) / k
-    window = np.minimum(reached, last) - np.maximum(reached - copies, first)
-    window = np.maximum(window, 0.0)
-    return np.asarray((window * np.log(r)).sum(axis=1) / window.sum(axis=1))
 
 
 def _climb_once(height: Floats, edges: Integers, edge_height: Floats) -> Integers:
@@ -221,6 +253,8 @@ def nearest_modes(graph: RowGraph, Z: Floats, n_jobs: int | None = None) -> Inte
 
 def row_heights(graph: RowGraph, Z: Floats, n_jobs: int | None = None) -> Floats:
     """Log-density at rows, by their distances to nodes; at a node, the node's own."""
+    if len(graph.nodes) > MANY_NODES:  # one of so many nodes is near
+        return np.asarray(graph.height[nearest_nodes(graph, Z, n_jobs)[0]])
     k = count_height_neighbors(len(graph.nodes))
     distance, index = Search(graph.nodes, graph.grain, n_jobs).query(Z, k)
     at_node = (graph.nodes[index[:, 0]] == Z).all(axis=1)

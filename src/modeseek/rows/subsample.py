@@ -106,17 +106,35 @@ def make_overview(source: Source, *, whole: bool, n_jobs: int | None) -> Overvie
     All are taken if they are few, or where ``whole`` says that no subsample will do.
     """
     summary = summarize(source)
-    takes_all = whole or summary.n_rows <= SAMPLE_ROWS
-    if takes_all and source.in_memory:
-        X, weight = source.rows_in_memory()
-        sample = take_sample(X, _count_in_rows(weight, summary), n_jobs)
-    else:
-        X, weight = read_all(source) if takes_all else draw_subsample(source, summary)
-        weight = _count_in_rows(weight, summary) if takes_all else weight
-        sample = take_sample(X, weight, n_jobs)
-        sample = sample._replace(row=NO_NUMBERS, constant=summary.constant)
+    most = summary.n_rows if whole else SAMPLE_ROWS
+    sample = _sample_of(source, summary, most, n_jobs)
     rounding = find_rounding(sample.X[sample.ranking.first])
     return Overview(source, summary, sample, rounding)
+
+
+def larger_sample(overview: Overview, most: int, n_jobs: int | None = None) -> Sample:
+    """Sample of more rows than an overview has: of all, or of so many."""
+    n_rows = overview.summary.n_rows
+    if len(overview.sample.X) >= min(n_rows, most):
+        return overview.sample
+    return _sample_of(overview.source, overview.summary, most, n_jobs)
+
+
+def _sample_of(
+    source: Source, summary: Summary, most: int, n_jobs: int | None
+) -> Sample:
+    """All rows, or a deterministic subsample of so many."""
+    takes_all = summary.n_rows <= most
+    if takes_all and source.in_memory:
+        X, weight = source.rows_in_memory()
+        return take_sample(X, _count_in_rows(weight, summary), n_jobs)
+    if takes_all:
+        X, weight = read_all(source)
+        weight = _count_in_rows(weight, summary)
+    else:
+        X, weight = draw_subsample(source, summary, most=most)
+    sample = take_sample(X, weight, n_jobs)
+    return sample._replace(row=NO_NUMBERS, constant=summary.constant)
 
 
 def _count_in_rows(weight: Floats | None, summary: Summary) -> Floats | None:
@@ -149,16 +167,13 @@ def smaller_overview(
     return Overview(ArrayRows(X, weight, n_jobs), summary, few, overview.rounding)
 
 
-def draw_subsample(
-    source: Source, summary: Summary, *, most: int | None = None
-) -> Block:
+def draw_subsample(source: Source, summary: Summary, *, most: int) -> Block:
     """Draw a subsample that depends on the set of rows only, not on their order.
 
-    It has ``most`` distinct rows, far fewer than all; SAMPLE_ROWS by default. They have
+    It has ``most`` distinct rows, fewer than all. They have
     no weights where every row weighs 1 and differs from the others; otherwise weights
     have a mean of 1.
     """
-    most = SAMPLE_ROWS if most is None else most
     scale = float(power_of_two(summary.largest))
     distance = DistanceFromMean(scale, summary.mean * summary.unit / scale)
     n_starts = min(STARTS, most)

@@ -29,6 +29,12 @@ Many clusters are evidence together. With fewer features, where thirty or more a
 the widest gap, the level is no higher than that. Sort the prominences from the largest
 down, :math:`p_1 \ge p_2 \ge \dots`; the gap after the i-th counts
 :math:`\sqrt{i}\, \log \frac{1 + p_i}{1 + p_{i+1}}`, if :math:`p_i \ge 0.5`.
+
+**Among more than 5,000 nodes** heights come from k > 15 neighbours: the bound is
+multiplied by :math:`(15 / k)^{0.6}` and, as there are more places for chance, by
+:math:`1 + 0.1 \log (n / 5000)`. It is low there, and nothing is drawn: the level is
+:math:`1.15\,\tau`, or the widest gap as above. Small groups, whose heights come from 15
+neighbours, have a bound of their own.
 """
 
 from __future__ import annotations
@@ -53,6 +59,11 @@ CERTAIN = 1.15
 
 #: ... and no lower than so many times it where there are few.
 POSSIBLE = 0.8
+
+#: Neighbours that heights are made of among few nodes, how chance falls with more of
+#: them, and how it grows beyond so many nodes (``benchmarks/chance.py --many``).
+CHANCE_NEIGHBORS, CHANCE_POWER = 15, 0.6
+CHANCE_NODES, CHANCE_GROWTH = 5000, 0.1
 
 #: Share of uniform draws whose largest prominence is at least so many times the bound
 #: (``benchmarks/chance.py``); beyond it the share falls by e with every tenth.
@@ -127,7 +138,7 @@ def merges_on_rows(
     Prominences that were drawn on the graph count so many times, by default
     :data:`FLAT_FACTOR`. Where nothing was drawn, the bound of chance is the level.
     """
-    bound = chance_prominence(n_rows, dimension)
+    bound = float(chance_prominence(n_rows, dimension))
     if not has_clusters(tree, n_rows, dimension):
         return np.ones(len(tree.prominence), dtype=bool)
     if chance is None:
@@ -150,25 +161,52 @@ def lowest_level(tree: MergeTree, chance: ChanceModes, least: float) -> float:
     return np.inf
 
 
-def evidence_on_rows(tree: MergeTree, n_rows: int, dimension: float) -> float:
+def merges_on_many_rows(tree: MergeTree, bound: Floats, *, strict: bool) -> Bools:
+    """Merges to make in the tree of a graph of many nodes, or of nodes that differ.
+
+    Each merge has a bound of its own. Where it is larger than for others, the lower
+    mode is in a small group, which must stand by itself.
+    """
+    if (tree.prominence < bound).all():
+        return np.ones(len(tree.prominence), dtype=bool)
+    level = CERTAIN * bound
+    usual = bound == bound.min()
+    gap = widest_gap(tree.prominence[usual])
+    if not strict and (tree.prominence[usual] >= gap).sum() >= FEWEST_ABOVE_GAP:
+        level = np.where(usual, np.minimum(level, gap), level)
+    return np.asarray(tree.prominence < level)
+
+
+def evidence_on_rows(tree: MergeTree, bound: float | Floats) -> float:
     """Evidence that a graph of rows has clusters, to compare graphs of the same rows.
 
     Sum over the prominences that stand by themselves of how many times, on a log scale,
-    they exceed that of chance; 0 where none does.
+    they exceed the bound of chance; 0 where none does.
     """
-    excess = tree.prominence / chance_prominence(n_rows, dimension)
+    excess = tree.prominence / bound
     return float(np.log(excess[excess > CERTAIN]).sum())
 
 
-def chance_prominence(n_rows: int, dimension: float) -> float:
-    """Prominence that modes of chance stay below in 19 of 20 uniform draws."""
+def chance_prominence(
+    n_rows: int, dimension: float, neighbors: int | Integers = CHANCE_NEIGHBORS
+) -> Floats:
+    """Prominence that modes of chance stay below in 19 of 20 uniform draws.
+
+    It falls with the neighbours that heights are made of, where these are many.
+    """
     size = (n_rows / (n_rows + 300.0)) ** 0.7
-    return float((0.28 + 2.15 / dimension + 0.055 * dimension) * size)
+    bound = (0.28 + 2.15 / dimension + 0.055 * dimension) * size
+    bound *= 1.0 + CHANCE_GROWTH * np.log(max(1.0, n_rows / CHANCE_NODES))
+    more = np.maximum(neighbors, CHANCE_NEIGHBORS) / CHANCE_NEIGHBORS
+    return np.asarray(bound * more**-CHANCE_POWER)
 
 
-def chance_of(prominence: float | Floats, n_rows: int, dimension: float) -> Floats:
-    """How likely the largest prominence of a uniform draw is at least as large."""
-    ratio = prominence / chance_prominence(n_rows, dimension)
+def chance_of(prominence: float | Floats, bound: float | Floats) -> Floats:
+    """How likely the largest prominence of a uniform draw is at least as large.
+
+    The bound of chance is that of :func:`chance_prominence`.
+    """
+    ratio = prominence / bound
     below = np.exp(np.interp(ratio, CHANCE_RATIOS, np.log(CHANCE_SHARES)))
     return np.asarray(below * np.exp(-np.maximum(ratio - 1.0, 0.0) / CHANCE_FALL))
 
