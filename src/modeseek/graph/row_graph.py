@@ -158,7 +158,7 @@ def _chance_of_modes(graph: RowGraph, near: Neighbors, used: Integers) -> Floats
     first = m - graph.n_single
     if not graph.n_single:
         return chance
-    log = safe_log(near.distance[first:, :DIMENSION_NEIGHBORS])
+    log = safe_log(near.distance[first:, :HEIGHT_NEIGHBORS])
     rise = (log[:, -1:] - log[:, :-1]).mean(axis=1)
     mode = graph.mode[first:]
     rise_of_mode = np.bincount(mode, rise, k) / np.maximum(
