@@ -5,6 +5,7 @@ prominence with ``modeseek.tree.default_cut.chance_prominence``, and how often i
 larger than so many times that bound with ``chance_of``::
 
     python benchmarks/chance.py --draws 20
+    python benchmarks/chance.py --rows 20000 80000 --features 1 2 3 5 --draws 20
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ def largest_prominence(n: int, d: int, seed: int) -> tuple[float, float]:
     X = np.random.default_rng(seed).uniform(size=(n, d))
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     graph, tree = build_graph(X, np.ones(n))
-    bound = chance_prominence(n, graph.dimension)
-    return float(tree.prominence.max(initial=0.0)), bound
+    bound = chance_prominence(n, graph.dimension, graph.n_neighbors)
+    return float(tree.prominence.max(initial=0.0)), float(bound)
 
 
 def main() -> None:

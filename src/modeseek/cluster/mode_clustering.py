@@ -57,7 +57,7 @@ class ModeClustering(
         way. Blurring estimates the gradient anew after every step, from the rows
         where they are then, until they stand still; new rows take the same steps, and
         go with the end that is nearest. With ``"rows"`` they climb from neighbour to
-        neighbour instead, by the distances between at most 5,000 of them. ``"auto"``
+        neighbour instead, by the distances between them. ``"auto"``
         climbs along the gradient of an estimator that is given; by default
         (``bandwidth="auto"``) only where much of it is that of a Gaussian, and from
         row to row elsewhere.

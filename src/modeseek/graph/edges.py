@@ -31,6 +31,9 @@ DISTANCE_ROUNDING = 1e-9
 #: Rows whose nearest targets are sought by a tree, at least; products serve fewer.
 FEWEST_FOR_A_TREE = 1000
 
+#: Rows that tell then how near a piece comes to others.
+LIKELY_NEAR = 64
+
 #: Shortest edges by which a connected component of the graph is tied to the rest.
 TIES = 3
 
@@ -72,6 +75,7 @@ def find_edges(nodes: Floats, near: Neighbors) -> Integers:
         outside[joined] = _nearest_outside(nodes, near, piece, joined)
         # Products cancel digits: the distance comes from the difference.
         distance = np.linalg.norm(nodes - nodes[outside], axis=1)
+        distance[piece[outside] == piece] = np.inf  # not among the nearest of a piece
         order = np.lexsort((distance, piece))
         first = np.searchsorted(piece[order], np.arange(n_pieces))
         rank = np.arange(m) - first[piece[order]]
@@ -104,7 +108,8 @@ def _search_outside(nodes: Floats, piece: Integers, wanted: Bools) -> Integers:
 
     By the triangle inequality it is no farther than the middle of any piece plus the
     distance of that piece's nearest node from there. Pieces that do not come so near
-    by their farthest node are left out.
+    by their farthest node are left out. Nodes of a large piece that are farther from
+    others than :data:`TIES` of its nodes get their own number.
     """
     order = np.argsort(piece, kind="stable")
     piece_of = piece[order]
@@ -129,16 +134,26 @@ def _search_outside(nodes: Floats, piece: Integers, wanted: Bools) -> Integers:
         targets = np.concatenate(
             [np.arange(first[p], first[p] + size[p]) for p in pieces]
         )
-        found[rows] = targets[_nearest_among(V[targets], V[rows])]
+        rows = rows[np.argsort(reach[:, 0], kind="stable")]
+        number = _nearest_among(V[targets], V[rows])
+        found[rows] = np.where(number >= 0, targets[number], rows)
     result = np.empty(len(nodes), dtype=np.intp)
     result[order] = order[found]
     return result
 
 
 def _nearest_among(targets: Floats, V: Floats) -> Integers:
-    """Number of the nearest target of every row: by a tree where that is faster."""
+    """Number of the nearest target of every row, those likely to be near coming first.
+
+    By a tree, where that is faster: rows that are farther than :data:`TIES` of the
+    first are then given up, with -1.
+    """
     if V.shape[1] <= TREE_FEATURES and len(V) > FEWEST_FOR_A_TREE:
-        return np.asarray(KDTree(targets, LEAF).query(V)[1])
+        tree = KDTree(targets, LEAF)
+        some, _ = tree.query(V[:LIKELY_NEAR])
+        farthest = np.partition(some, TIES - 1)[TIES - 1] * (1.0 + DISTANCE_ROUNDING)
+        _, number = tree.query(V, distance_upper_bound=farthest)
+        return np.where(number < len(targets), number, -1)
     # The nearest v has the greatest u.v - |v|^2 / 2, a product with a column more.
     outer = np.column_stack([targets, -0.5 * np.einsum("ij,ij->i", targets, targets)])
     U = np.column_stack([V, np.ones(len(V))])

@@ -350,7 +350,8 @@ def check_widths_match(widths: Floats, C: Floats) -> None:
 
     Both are in the frame; a width is infinite for a feature that is not in the model.
     """
-    if widths.min() < LEAST_WIDTH:
+    finite = widths[np.isfinite(widths)]
+    if LEAST_WIDTH > finite.min(initial=np.inf) < finite.max(initial=0.0):
         raise ValueError(
             "bandwidth has widths so far apart that their squares overflow: bring the "
             "features to one scale, for instance with StandardScaler."

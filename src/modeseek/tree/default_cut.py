@@ -61,7 +61,7 @@ CERTAIN = 1.15
 POSSIBLE = 0.8
 
 #: Neighbours that heights are made of among few nodes, how chance falls with more of
-#: them, and how it grows beyond so many nodes (``benchmarks/chance.py --many``).
+#: them, and how it grows beyond so many nodes (``benchmarks/chance.py --rows``).
 CHANCE_NEIGHBORS, CHANCE_POWER = 15, 0.6
 CHANCE_NODES, CHANCE_GROWTH = 5000, 0.1
 
