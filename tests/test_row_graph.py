@@ -250,8 +250,8 @@ def test_a_field_that_ripples_is_followed_on_trial_only():
 def test_where_there_are_more_rows_than_nodes_all_are_labelled_alike(monkeypatch):
     X, y = make_blobs(2000, centers=4, random_state=3)
     monkeypatch.setattr("modeseek.cluster.climbing.MANY_NODES", 500)
-    monkeypatch.setattr("modeseek.cluster.climbing.most_nodes", lambda d: 500)
-    monkeypatch.setattr("modeseek.graph.unexplained.MOST_SINGLE", 50)
+    monkeypatch.setattr("modeseek.cluster.climbing.most_nodes", lambda d, n: 500)
+    monkeypatch.setattr("modeseek.cluster.climbing.most_single", lambda d, n: 50)
     model = ModeClustering().fit(X)
     graph = model._landscape.graph
     assert graph.n_single == 50

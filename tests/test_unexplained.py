@@ -19,7 +19,7 @@ from modeseek.graph.heights import (
 )
 from modeseek.graph.neighbors import Search, arrange
 from modeseek.graph.row_graph import build_graph, most_nodes
-from modeseek.graph.unexplained import find_guides, find_unexplained
+from modeseek.graph.unexplained import find_guides, find_unexplained, most_single
 from modeseek.rows.coordinates import Frame
 from modeseek.rows.source import ArrayRows, Block, ChunkRows
 
@@ -35,11 +35,10 @@ def frame_of_two():
     return Frame(np.zeros(2), 1.0)
 
 
-def test_rows_far_from_all_guides_are_the_ones_found(monkeypatch):
+def test_rows_far_from_all_guides_are_the_ones_found():
     X = blobs_and_group(3000, 20)
     guides = find_guides(X[:3000:10])
-    monkeypatch.setattr("modeseek.graph.unexplained.MOST_SINGLE", 60)
-    found = find_unexplained(ArrayRows(X), frame_of_two(), guides)
+    found = find_unexplained(ArrayRows(X), frame_of_two(), guides, 60)
     # Brute force: distance to the nearest guide by its radius, the 60 largest.
     distance = cdist(X, guides.search.nodes)
     unlike = distance.min(axis=1) / guides.radius[distance.argmin(axis=1)]
@@ -54,36 +53,35 @@ def test_rows_far_from_all_guides_are_the_ones_found(monkeypatch):
 def test_what_is_found_does_not_depend_on_order_chunks_or_copies(monkeypatch):
     X = blobs_and_group(3000, 20)
     guides = find_guides(X[:3000:10])
-    monkeypatch.setattr("modeseek.graph.unexplained.MOST_SINGLE", 60)
     monkeypatch.setattr("modeseek.graph.unexplained.BLOCK_ROWS", 700)
-    one = find_unexplained(ArrayRows(X), frame_of_two(), guides)
+    one = find_unexplained(ArrayRows(X), frame_of_two(), guides, 60)
     order = np.random.default_rng(0).permutation(len(X))
 
     def read():
         for rows in np.array_split(X[order], 7):
             yield Block(rows, np.ones(len(rows)))
 
-    other = find_unexplained(ChunkRows(read), frame_of_two(), guides)
+    other = find_unexplained(ChunkRows(read), frame_of_two(), guides, 60)
     np.testing.assert_array_equal(one.single.X, other.single.X)
     np.testing.assert_array_equal(one.weight, other.weight)
     assert one.least == other.least
-    twice = find_unexplained(ArrayRows(X, np.full(len(X), 2.0)), frame_of_two(), guides)
+    twice = find_unexplained(
+        ArrayRows(X, np.full(len(X), 2.0)), frame_of_two(), guides, 60
+    )
     np.testing.assert_array_equal(twice.single.X, one.single.X)
     np.testing.assert_array_equal(twice.single.weight, 2.0 * one.single.weight)
 
 
-def test_equally_explained_rows_are_found_all_or_none(monkeypatch):
+def test_equally_explained_rows_are_found_all_or_none():
     X = blobs_and_group(2000, 0)
     far = np.tile([[20.0, 20.0]], (50, 1))
     guides = find_guides(X[::10])
-    monkeypatch.setattr("modeseek.graph.unexplained.MOST_SINGLE", 30)
     found = find_unexplained(
-        ArrayRows(np.concatenate([X, far])), frame_of_two(), guides
+        ArrayRows(np.concatenate([X, far])), frame_of_two(), guides, 30
     )
     assert not len(found.single.X)
-    monkeypatch.setattr("modeseek.graph.unexplained.MOST_SINGLE", 60)
     found = find_unexplained(
-        ArrayRows(np.concatenate([X, far])), frame_of_two(), guides
+        ArrayRows(np.concatenate([X, far])), frame_of_two(), guides, 60
     )
     at = (far[0] == found.single.X).all(axis=1)
     assert found.single.weight[at].tolist() == [50.0]
@@ -149,7 +147,7 @@ def test_height_errors_are_those_of_draws():
 
 
 def test_a_group_of_fifty_among_fifty_thousand_drawn_from_is_a_cluster():
-    """In five features 32,768 rows are drawn, and the others are seen once."""
+    """In five features some rows are drawn, and the others are seen once."""
     X, y = make_blobs([30_000, 20_000], n_features=5, random_state=0)
     group = X.mean(axis=0) + 30.0
     rare = group + 0.3 * np.random.default_rng(0).standard_normal((50, 5))
@@ -192,10 +190,14 @@ def test_arranging_rows_changes_no_neighbour():
 
 
 def test_a_graph_has_fewer_nodes_in_more_features():
-    most = [most_nodes(d) for d in range(1, 12)]
+    most = [most_nodes(d, 10**7) for d in range(1, 12)]
     assert most == sorted(most, reverse=True)
     assert most[0] >= 200_000
     assert most[-1] == MANY_NODES
+    assert most_nodes(5, 20_000) == MANY_NODES
+    assert most_nodes(5, 100_000) == 20_000
+    assert most_single(5, 20_000) == 1024
+    assert most_single(5, 10**7) > most_single(6, 10**7) > 1024
 
 
 def test_single_nodes_are_the_last_and_may_be_modes():

@@ -33,6 +33,7 @@ from modeseek.graph.unexplained import (
     Guides,
     find_guides,
     find_unexplained,
+    most_single,
 )
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.blocks import one_blas_thread
@@ -120,20 +121,22 @@ def _build_whole(
     n_jobs: int | None,
 ) -> GraphLandscape:
     """Graph of as many nodes as there may be, and of rows that they do not explain."""
-    sample, most = overview.sample, most_nodes(frame.n_coordinates)
-    if most > len(drawn) < overview.summary.n_rows:
+    d, n_rows = frame.n_coordinates, overview.summary.n_rows
+    sample, most = overview.sample, most_nodes(d, n_rows)
+    if most > len(drawn) < n_rows:
         sample = larger_sample(overview, most, n_jobs)
         drawn = _draw_nodes(sample, most, rng)
     build = partial(graph_landscape, frame, rounding=overview.rounding, n_jobs=n_jobs)
     nodes = nodes_of(sample, drawn)
-    is_whole = len(sample.X) == overview.summary.n_rows
+    is_whole = len(sample.X) == n_rows
     if is_whole and len(drawn) == len(sample.ranking.first):
         return build(nodes)
     Z = frame.enter(nodes.rows)
     guides = find_guides(Z)
     if guides is None:
         return build(nodes)
-    explained = find_unexplained(overview.source, frame, guides)
+    most = most_single(d, n_rows)
+    explained = find_unexplained(overview.source, frame, guides, most)
     return build(_with_single(nodes, Z, guides, explained, overview.summary))
 
 

@@ -47,10 +47,12 @@ from modeseek.tree.default_cut import CHANCE_POWER, chance_of, chance_prominence
 from modeseek.tree.merge_tree import MergeTree, Saddles, best_of_pairs, merge_down
 from modeseek.tree.pairs import follow_to_end
 
-#: Nodes at most, by the number of features that a graph has no more than: as many as
-#: take about a second. They are drawn where there are more distinct rows.
-MOST_NODES = {3: 200_000, 5: 32_768}
-MOST_NODES_BEYOND = MANY_NODES
+#: Nodes at most in up to so many features, where trees find neighbours at once ...
+MOST_NODES, FEWEST_FEATURES = 200_000, 3
+
+#: ... and in up to so many, if one in five rows is a node: a graph shall not take much
+#: longer than to label the rows. In more features there are no more than among few.
+MOST_NODES_OF_MORE, FEW_FEATURES, ROWS_PER_NODE = 32_768, 5, 5
 
 #: Modes of less prominence are bumps of chance, and belong to the mode beside them;
 #: of more neighbours, of so much less as their heights are more certain.
@@ -96,10 +98,14 @@ class RowGraph(NamedTuple):
         return self.chance[tree.child]
 
 
-def most_nodes(d: int) -> int:
-    """Nodes of a graph in so many features, at most."""
-    fitting = (most for features, most in MOST_NODES.items() if d <= features)
-    return next(fitting, MOST_NODES_BEYOND)
+def most_nodes(d: int, n_rows: int) -> int:
+    """Nodes of a graph of so many rows in so many features, at most."""
+    if d <= FEWEST_FEATURES:
+        return MOST_NODES
+    if d <= FEW_FEATURES:
+        share = n_rows // ROWS_PER_NODE
+        return max(MANY_NODES, min(MOST_NODES_OF_MORE, share))
+    return MANY_NODES
 
 
 def build_graph(
@@ -127,7 +133,8 @@ def build_graph(
         q = max(q, q * usual // HEIGHT_NEIGHBORS)
     if n_single:
         log_count = log_counts(counts, n_single)
-    edge_height = edge_heights(search, near, edges, height, dimension, log_count, q)
+    around = near.first(max(q, DIMENSION_NEIGHBORS))
+    edge_height = edge_heights(search, around, edges, height, dimension, log_count, q)
     uphill = _climb_once(height, edges, edge_height)
     peaks, mode = _follow(uphill, nodes, height)
     links = Links(near.node[:, :DIMENSION_NEIGHBORS], edges)

@@ -36,8 +36,11 @@ from modeseek.rows.blocks import one_thread
 from modeseek.rows.coordinates import Frame
 from modeseek.rows.source import Block, Source, stack
 
-#: Rows that join a graph at most, in few features and in more.
-MOST_SINGLE, MOST_SINGLE_BEYOND, FEW_FEATURES = 16_384, 4_096, 5
+#: Rows that join a graph: one in so many, but no fewer and no more than these.
+ROWS_PER_SINGLE, FEWEST_SINGLE, MOST_SINGLE = 20, 1_024, 16_384
+
+#: In more features than these there are no more than these.
+FEW_FEATURES, MOST_SINGLE_BEYOND = 5, 4_096
 
 #: Nodes that explain rows where there are no trees: products with all take too long.
 GUIDES_BEYOND = 1024
@@ -116,10 +119,16 @@ def _in_small_groups(near: Neighbors, dimension: float) -> Bools:
     return member
 
 
-def find_unexplained(source: Source, frame: Frame, guides: Guides) -> Explained:
-    """Find the rows that guides explain least; rows equal to a guide never are."""
-    d = guides.search.nodes.shape[1]
+def most_single(d: int, n_rows: int) -> int:
+    """Rows that join a graph of so many in so many features, at most."""
     most = MOST_SINGLE if d <= FEW_FEATURES else MOST_SINGLE_BEYOND
+    return min(most, max(FEWEST_SINGLE, n_rows // ROWS_PER_SINGLE))
+
+
+def find_unexplained(
+    source: Source, frame: Frame, guides: Guides, most: int
+) -> Explained:
+    """Find the rows that guides explain least; rows equal to a guide never are."""
     kernel = partial(_least_explained, frame, guides, most)
     found = source.reduce(kernel, partial(_join, most), size=BLOCK_ROWS)
     return Explained(
