@@ -93,7 +93,7 @@ def climb_graph(
     frames = graph_frames(frame, sample, drawn)
     if len(frames) > 1 and len(drawn) > TRIAL_NODES:
         few = draw_centers(sample.ranking, TRIAL_NODES, rng)
-    all_drawn = len(drawn) == overview.summary.n_rows
+    all_drawn = _are_all(overview, sample, drawn)
     if len(frames) > 1 or all_drawn:
         build = partial(graph_landscape, rounding=overview.rounding, n_jobs=n_jobs)
         tried = [build(one, nodes_of(sample, few)) for one in frames]
@@ -103,6 +103,12 @@ def climb_graph(
         best = _build_whole(frame, overview, drawn, rng, n_jobs)
     steps = 1 + steps_up(best.graph)
     return Climbed(best, None, steps, 0, 0, steps)
+
+
+def _are_all(overview: Overview, sample: Sample, drawn: Integers) -> bool:
+    """Whether rows drawn from a sample are all the distinct rows that there are."""
+    is_whole = len(sample.X) == overview.summary.n_rows
+    return is_whole and len(drawn) == len(sample.ranking.first)
 
 
 def _draw_nodes(sample: Sample, most: int, rng: np.random.Generator) -> Integers:
@@ -128,8 +134,7 @@ def _build_whole(
         drawn = _draw_nodes(sample, most, rng)
     build = partial(graph_landscape, frame, rounding=overview.rounding, n_jobs=n_jobs)
     nodes = nodes_of(sample, drawn)
-    is_whole = len(sample.X) == n_rows
-    if is_whole and len(drawn) == len(sample.ranking.first):
+    if _are_all(overview, sample, drawn):
         return build(nodes)
     Z = frame.enter(nodes.rows)
     guides = find_guides(Z)

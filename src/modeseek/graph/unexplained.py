@@ -174,6 +174,8 @@ def _keep(found: Found, most: int) -> Found:
 
 
 def _without_copies(block: Block) -> Block:
+    if not len(block.X):
+        return block
     X: Reals
     number: Integers
     X, number = np.unique(block.X, axis=0, return_inverse=True)
