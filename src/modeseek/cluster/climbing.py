@@ -137,7 +137,7 @@ def _build_whole(
     if _are_all(overview, sample, drawn):
         return build(nodes)
     Z = frame.enter(nodes.rows)
-    guides = find_guides(Z)
+    guides = find_guides(Z, n_jobs)
     if guides is None:
         return build(nodes)
     most = most_single(d, n_rows)

@@ -28,9 +28,7 @@ def explain_one(landscape: Landscape, *, by_default: bool) -> str:
     found = f"{tried}the deepest valley, {depth:.2f} in log-density, is such as chance"
     if isinstance(landscape, GraphLandscape):
         n = len(landscape.graph.nodes)
-        chance = landscape.chance()
-        deepest = int(np.argmax(tree.prominence / chance))
-        times = round(20 * float(chance_of(tree.prominence, chance)[deepest]))
+        times = round(20 * float(chance_of(depth, landscape.chance()[deepest])))
         often = f"makes in about {times} of 20 draws of {n:,} rows without clusters"
     else:
         times = 100.0 * norm.sf(depth / max(error, 1e-12))

@@ -48,7 +48,7 @@ from modeseek.tree.merge_tree import MergeTree, Saddles, best_of_pairs, merge_do
 from modeseek.tree.pairs import follow_to_end
 
 #: Nodes at most in up to so many features, where trees find neighbours at once ...
-MOST_NODES, FEWEST_FEATURES = 200_000, 3
+MOST_NODES, PLANE_OR_SPACE = 200_000, 3
 
 #: ... and in up to so many, if one in five rows is a node: a graph shall not take much
 #: longer than to label the rows. In more features there are no more than among few.
@@ -100,7 +100,7 @@ class RowGraph(NamedTuple):
 
 def most_nodes(d: int, n_rows: int) -> int:
     """Nodes of a graph of so many rows in so many features, at most."""
-    if d <= FEWEST_FEATURES:
+    if d <= PLANE_OR_SPACE:
         return MOST_NODES
     if d <= FEW_FEATURES:
         share = n_rows // ROWS_PER_NODE

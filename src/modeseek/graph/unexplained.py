@@ -31,6 +31,7 @@ from modeseek.graph.heights import (
     measure_dimension,
 )
 from modeseek.graph.neighbors import TREE_FEATURES, Search
+from modeseek.graph.row_graph import FEW_FEATURES
 from modeseek.rows.arrays import Bools, Floats, Integers, Reals
 from modeseek.rows.blocks import one_thread
 from modeseek.rows.coordinates import Frame
@@ -39,8 +40,8 @@ from modeseek.rows.source import Block, Source, stack
 #: Rows that join a graph: one in so many, but no fewer and no more than these.
 ROWS_PER_SINGLE, FEWEST_SINGLE, MOST_SINGLE = 20, 1_024, 16_384
 
-#: In more features than these there are no more than these.
-FEW_FEATURES, MOST_SINGLE_BEYOND = 5, 4_096
+#: In more than few features there are no more than these.
+MOST_SINGLE_BEYOND = 4_096
 
 #: Nodes that explain rows where there are no trees: products with all take too long.
 GUIDES_BEYOND = 1024
@@ -63,7 +64,8 @@ class Guides(NamedTuple):
         """Nearest guide of rows (n, d), and how far it is, in radii of it."""
         distance, index = self.search.query(Z, 1)
         nearest = index[:, 0]
-        return nearest, np.asarray(distance[:, 0] / self.radius[nearest])
+        with np.errstate(over="ignore"):  # infinitely far from nodes that coincide
+            return nearest, np.asarray(distance[:, 0] / self.radius[nearest])
 
 
 class Found(NamedTuple):
@@ -79,13 +81,12 @@ class Found(NamedTuple):
 class Explained(NamedTuple):
     """Which rows are explained by guides, and which stand for themselves."""
 
-    guides: Floats  # (g, d) in the frame
     weight: Floats  # (g,) of the rows that each explains
     single: Block  # distinct rows that none explains, with their weights
     least: float  # rows are explained up to this unlikeness
 
 
-def find_guides(nodes: Floats) -> Guides | None:
+def find_guides(nodes: Floats, n_jobs: int | None = None) -> Guides | None:
     """Nodes that explain others; None where none does, and on curves.
 
     On a curve every way leads through every gap, also those between nodes that were
@@ -95,7 +96,7 @@ def find_guides(nodes: Floats) -> Guides | None:
         nodes = nodes[:: max(1, len(nodes) // GUIDES_BEYOND)]
     if len(nodes) <= DIMENSION_NEIGHBORS:
         return None
-    near = find_neighbors(Search(nodes), DIMENSION_NEIGHBORS)
+    near = find_neighbors(Search(nodes, n_jobs=n_jobs), DIMENSION_NEIGHBORS)
     none = np.zeros(len(nodes))
     radius = np.exp(log_radius(near, none + 1.0, none, HEIGHT_NEIGHBORS))
     alone = near.distance[:, 0] > ALONE * radius[near.node[:, 0]]
@@ -103,7 +104,8 @@ def find_guides(nodes: Floats) -> Guides | None:
     explain = ~(alone | _in_small_groups(near, dimension))
     if not explain.any() or dimension <= CURVES:
         return None
-    return Guides(Search(nodes[explain]), radius[explain], len(nodes))
+    search = Search(nodes[explain], n_jobs=n_jobs)
+    return Guides(search, radius[explain], len(nodes))
 
 
 def _in_small_groups(near: Neighbors, dimension: float) -> Bools:
@@ -131,12 +133,7 @@ def find_unexplained(
     """Find the rows that guides explain least; rows equal to a guide never are."""
     kernel = partial(_least_explained, frame, guides, most)
     found = source.reduce(kernel, partial(_join, most), size=BLOCK_ROWS)
-    return Explained(
-        guides.search.nodes,
-        found.explained,
-        _without_copies(found.block),
-        found.least,
-    )
+    return Explained(found.explained, _without_copies(found.block), found.least)
 
 
 def _least_explained(frame: Frame, guides: Guides, most: int, block: Block) -> Found:
