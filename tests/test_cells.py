@@ -6,6 +6,7 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs
 
 from modeseek.graph.cells import CELL_NODES, cut_cells, nearest_labels
+from modeseek.graph.neighbors import Search
 
 
 def blobs(seed, n_rows, n_features, centers=8, std=1.0):
@@ -31,6 +32,21 @@ def test_labels_are_those_of_the_nearest_nodes(n_features, std, n_labels):
     np.testing.assert_array_equal(found[sure], brute(nodes, label, Z)[sure])
     if n_labels == 1 or (std < 1 and n_features >= 10):
         assert sure[:3000].mean() > 0.9
+
+
+@pytest.mark.parametrize("n_features", [2, 10, 30])
+@pytest.mark.parametrize("std", [0.5, 3.0])
+def test_without_labels_the_nearest_node_is_found(n_features, std):
+    X = blobs(5, 3000, n_features, std=std)
+    nodes, Z = X[:1000], np.concatenate([X[1000:], points_between(X)])
+    found = nearest_labels(cut_cells(nodes), Z, n_jobs=1)
+    sure = found >= 0
+    np.testing.assert_array_equal(found[sure], cdist(Z, nodes).argmin(axis=1)[sure])
+    if std < 1 and n_features >= 10:
+        assert sure.mean() > 0.9
+    distance, index = Search(nodes).query(Z, 1)
+    np.testing.assert_array_equal(index[:, 0], cdist(Z, nodes).argmin(axis=1))
+    np.testing.assert_allclose(distance[:, 0], cdist(Z, nodes).min(axis=1))
 
 
 def points_between(X):

@@ -9,15 +9,10 @@ from sklearn.datasets import make_blobs
 from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from modeseek.graph.edges import (
-    EDGE_NEIGHBORS,
-    MIDWAY_NEIGHBOR,
-    TIES,
-    edge_heights,
-    find_edges,
-    find_neighbors,
-)
+from modeseek.graph.edges import EDGE_NEIGHBORS, find_edges, find_neighbors
+from modeseek.graph.midway import MIDWAY_NEIGHBOR, edge_heights
 from modeseek.graph.neighbors import Search
+from modeseek.graph.ties import LARGE, TIES
 
 
 def find_all(nodes, q=20, grain=0.0):
@@ -77,6 +72,47 @@ def test_many_pieces_are_tied_too():
     nodes = places + 1e-3 * rng.standard_normal(places.shape)
     _, _, edges = find_all(nodes)
     assert {tuple(map(int, edge)) for edge in edges} == slow_edges(nodes)
+
+
+@pytest.mark.parametrize("d", [2, 10])
+@pytest.mark.parametrize("shape", ["apart", "around"])
+def test_large_pieces_are_tied_where_they_are_nearest(d, shape):
+    """Three large ones and some small, side by side or about one another."""
+    rng = np.random.default_rng(5)
+    sizes = (LARGE + 100, LARGE + 50, LARGE + 10, 30, 12)
+    places = rng.uniform(-30.0, 30.0, (len(sizes), d))
+    parts = [rng.normal(size=(n, d)) + at for n, at in zip(sizes, places, strict=True)]
+    if shape == "around":
+        ring = rng.normal(size=(LARGE + 200, d))
+        parts.append(120.0 * ring / np.linalg.norm(ring, axis=1, keepdims=True))
+    nodes = np.concatenate(parts)
+    _, _, edges = find_all(nodes)
+    assert {tuple(map(int, edge)) for edge in edges} == slow_edges(nodes)
+
+
+def test_nodes_that_count_differently_are_counted_half_way():
+    """As in a loop over the nodes around the middle of every edge."""
+    nodes = make_blobs(400, 3, centers=3, random_state=6)[0]
+    search, near, edges = find_all(nodes)
+    rng = np.random.default_rng(6)
+    log_count = np.where(rng.random(400) < 0.1, -1.5, 0.0)
+    height, q = rng.normal(size=400), MIDWAY_NEIGHBOR
+    found = edge_heights(search, near, edges, height, 2.5, log_count)
+
+    def density(place, first):
+        order = np.argsort(np.linalg.norm(nodes - place, axis=1))[first : first + q]
+        radius = np.linalg.norm(nodes[order[-1]] - place)
+        return np.log(np.exp(log_count[order]).mean()) - 2.5 * np.log(radius)
+
+    differs = log_count != 0.0
+    differs |= differs[near.node[:, :q]].any(axis=1)
+    for (i, j), lowest in zip(edges, found, strict=True):
+        if not (differs[i] or differs[j]):  # half-way, nodes count as at the ends
+            continue
+        there = density((nodes[i] + nodes[j]) / 2, 0)
+        falls = [max(density(nodes[end], 1) - there, 0.0) for end in (i, j)]
+        expected = min(height[i] - falls[0], height[j] - falls[1])
+        assert lowest == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
 @pytest.mark.parametrize("grain", [0.0, 0.3])

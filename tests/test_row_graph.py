@@ -10,7 +10,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from modeseek import LogDensityGradient, ModeClustering
 from modeseek.datasets import three_gaussians
-from modeseek.graph.edges import EDGE_NEIGHBORS, MIDWAY_NEIGHBOR
+from modeseek.graph.edges import EDGE_NEIGHBORS
+from modeseek.graph.midway import MIDWAY_NEIGHBOR
 from modeseek.graph.row_graph import (
     BUMP,
     HEIGHT_NEIGHBORS,

@@ -22,6 +22,7 @@ from scipy.special import digamma
 
 from modeseek.graph.edges import Neighbors, safe_log
 from modeseek.rows.arrays import Floats, Integers
+from modeseek.rows.blocks import chunk_slices, in_chunks
 
 #: Neighbours whose distances make a height; the nearer half of them is too noisy.
 HEIGHT_NEIGHBORS = 15
@@ -70,9 +71,12 @@ def measure_dimension(near: Neighbors, d: int) -> float:
 
     It is that of the balls that heights are means of: a thin band is a curve to them.
     """
-    log = safe_log(near.distance)
-    rise = log[:, -1:] - log[:, :-1]
-    mean = float(rise.mean()) if rise.size else 0.0
+    m, k = near.distance.shape
+    rise = 0.0
+    for rows in chunk_slices(m, k):
+        log = safe_log(near.distance[rows])
+        rise += float(log[:, -1].sum() * (k - 1) - log[:, :-1].sum())
+    mean = rise / (m * max(1, k - 1))
     return float(np.clip(1.0 / mean, 1.0, d)) if mean > 0 else float(d)
 
 
@@ -137,10 +141,11 @@ def log_radius(near: Neighbors, counts: Floats, own: Floats, k: int) -> Floats:
 
     Nodes (m,) count so many times, and rows (n,) have so many copies of their own.
     """
-    r = np.maximum(near.distance, np.finfo(float).tiny)
     if not own.any() and (counts == 1.0).all():
-        last = min(k, r.shape[1])
-        return np.asarray(np.log(r[:, last * (k // 2) // k : last]).mean(axis=1))
+        last = min(k, near.distance.shape[1])
+        window = near.distance[:, last * (k // 2) // k : last]
+        return in_chunks(lambda r: safe_log(r).mean(axis=1), window, k)
+    r = np.maximum(near.distance, np.finfo(float).tiny)
     r = np.column_stack([0.5 * r[:, 0], r])
     copies = np.column_stack([own, counts[near.node]])
     reached = np.cumsum(copies, axis=1)

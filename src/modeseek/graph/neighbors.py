@@ -6,6 +6,8 @@ import numpy as np
 from scipy.spatial import KDTree
 from sklearn.neighbors import NearestNeighbors
 
+from modeseek.graph.cells import Cells, cut_cells, nearest_labels
+from modeseek.graph.products import nearest_of
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.blocks import count_workers, map_blocks, one_openmp_thread
 
@@ -16,8 +18,15 @@ TREE_FEATURES = 8
 #: found their nearest of 5,000 nodes in 0.9 and 0.8 of the time.
 LEAF = 24
 
+#: Cells of nodes are cut for rows that are at least so many times as many: where modes
+#: are well apart, 200,000 rows in 10 features found theirs in a ninth of the time.
+CELLS_FROM = 2
+
 #: Rows that are arranged before their neighbours are sought, at least.
 FEWEST_TO_ARRANGE = 10_000
+
+#: More than rounding changes of distances, relative to them.
+DISTANCE_ROUNDING = 1e-9
 
 #: Rows of a block, a multiple of what scikit-learn takes at once.
 BLOCK = 4096
@@ -36,6 +45,7 @@ class Search:
     ) -> None:
         self.nodes, self.grain, self._n_jobs = nodes, grain, n_jobs
         self._tree = KDTree(nodes, LEAF) if nodes.shape[1] <= TREE_FEATURES else None
+        self._cells: Cells | None = None
 
     def query(self, Z: Floats, k: int) -> tuple[Floats, Integers]:
         """Distances to the k nearest nodes, nearest first, and the nodes' numbers.
@@ -44,6 +54,8 @@ class Search:
         """
         if self._tree is not None:
             distance, index = self._query_by_tree(Z, k)
+        elif k == 1:
+            distance, index = self._query_nearest(Z)
         else:
             distance, index = self._query_by_products(Z, k)
         if self.grain > 0:
@@ -62,6 +74,26 @@ class Search:
         back = np.empty(len(order), dtype=np.intp)
         back[order] = np.arange(len(order))
         return distance[back], index[back]
+
+    def _query_nearest(self, Z: Floats) -> tuple[Floats, Integers]:
+        """Find one neighbour by products with the nodes that may be nearest."""
+        index = np.full(len(Z), -1)
+        if len(Z) >= CELLS_FROM * len(self.nodes):
+            if self._cells is None:
+                self._cells = cut_cells(self.nodes)
+            index = nearest_labels(self._cells, Z, self._n_jobs)
+        left = np.flatnonzero(index < 0)
+        origin = np.median(self.nodes, axis=0)
+        nodes = self.nodes - origin
+
+        def kernel(rows: slice) -> Integers:
+            return nearest_of(nodes, Z[left[rows]] - origin)
+
+        if len(left):
+            parts = map_blocks(kernel, len(left), n_jobs=self._n_jobs, size=BLOCK)
+            index[left] = np.concatenate(list(parts))
+        off = Z - self.nodes[index]
+        return np.sqrt(np.einsum("ij,ij->i", off, off))[:, None], index[:, None]
 
     def _query_by_products(self, Z: Floats, k: int) -> tuple[Floats, Integers]:
         """Find candidates by products, and their distances by differences.

@@ -21,14 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from modeseek.graph.cells import cut_cells, nearest_labels
-from modeseek.graph.edges import (
-    MIDWAY_NEIGHBOR,
-    Neighbors,
-    edge_heights,
-    find_edges,
-    find_neighbors,
-    safe_log,
-)
+from modeseek.graph.edges import Neighbors, find_edges, find_neighbors, safe_log
 from modeseek.graph.heights import (
     CURVES,
     DIMENSION_NEIGHBORS,
@@ -41,7 +34,8 @@ from modeseek.graph.heights import (
     measure_dimension,
     node_heights,
 )
-from modeseek.graph.neighbors import TREE_FEATURES, Search
+from modeseek.graph.midway import MIDWAY_NEIGHBOR, edge_heights
+from modeseek.graph.neighbors import CELLS_FROM, TREE_FEATURES, Search
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.tree.default_cut import CHANCE_POWER, chance_of, chance_prominence
 from modeseek.tree.merge_tree import MergeTree, Saddles, best_of_pairs, merge_down
@@ -57,10 +51,6 @@ MOST_NODES_OF_MORE, FEW_FEATURES, ROWS_PER_NODE = 32_768, 5, 5
 #: Modes of less prominence are bumps of chance, and belong to the mode beside them;
 #: of more neighbours, of so much less as their heights are more certain.
 BUMP = 0.3
-
-#: Cells of nodes are cut for rows that are at least so many times as many: where modes
-#: are well apart, 200,000 rows in 10 features found theirs in a ninth of the time.
-CELLS_FROM = 2
 
 
 class Links(NamedTuple):
@@ -134,7 +124,9 @@ def build_graph(
     if n_single:
         log_count = log_counts(counts, n_single)
     around = near.first(max(q, DIMENSION_NEIGHBORS))
-    edge_height = edge_heights(search, around, edges, height, dimension, log_count, q)
+    edge_height = edge_heights(
+        search, around, edges, height, dimension, log_count, q, n_jobs
+    )
     uphill = _climb_once(height, edges, edge_height)
     peaks, mode = _follow(uphill, nodes, height)
     links = Links(near.node[:, :DIMENSION_NEIGHBORS], edges)

@@ -1,0 +1,178 @@
+"""Heights of edges: as high as the lower end, and no higher than half-way allows.
+
+Half-way, the distance to neighbour q is no more than that to the q-th nearest of one
+end and its own neighbours, which the distances around that end tell at once. Hardly any
+edge is lower by that bound than at its ends; only for those the neighbours half-way are
+sought, among those of both ends.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from modeseek.graph.edges import EDGE_NEIGHBORS, Neighbors, safe_log
+from modeseek.graph.neighbors import DISTANCE_ROUNDING, Search
+from modeseek.rows.arrays import Bools, Floats, Integers
+from modeseek.rows.blocks import chunk_slices, map_blocks
+
+#: Neighbour whose distance half-way along an edge is compared with that at its ends.
+MIDWAY_NEIGHBOR = 5
+
+
+def edge_heights(
+    search: Search,
+    near: Neighbors,
+    edges: Integers,
+    height: Floats,
+    dimension: float,
+    log_count: Floats | None = None,
+    q: int = MIDWAY_NEIGHBOR,
+    n_jobs: int | None = None,
+) -> Floats:
+    """Height of the lowest point of each edge, from its ends and half-way; shape (e,).
+
+    ``height`` is the log-density at each node; the dimension makes log-densities of
+    distances to neighbour q. Nodes may count differently: then these have as much more
+    density as the nodes up to there count, of which ``log_count`` has the logarithms,
+    0 for most.
+    """
+    q = min(q, near.distance.shape[1])
+    here = -dimension * safe_log(near.distance[:, q - 1])
+    if log_count is not None:
+        here += _log_count_of(near.node[:, :q], log_count)
+
+    def lowest(some: Integers, there: Floats) -> Floats:
+        fall = np.maximum(here[some] - there[:, None], 0.0)
+        return np.asarray((height[some] - fall).min(axis=1))
+
+    bounds, certain = _midway_bounds(search, near, edges, q, n_jobs)
+    edge_height = lowest(edges, -dimension * safe_log(bounds))
+    doubtful = ~certain & (edge_height < height[edges].min(axis=1))
+    if log_count is not None:  # a bound on distances says nothing of what they hold
+        doubtful |= _are_mixed(edges, near, q, log_count)
+    lower = np.flatnonzero(doubtful)
+    if len(lower):
+        distance, index = _midway_neighbors(search, near, edges[lower], q, n_jobs)
+        there = -dimension * safe_log(distance)
+        if log_count is not None:
+            there += _log_count_of(index, log_count)
+        edge_height[lower] = lowest(edges[lower], there)
+    return edge_height
+
+
+def _midway_neighbors(
+    search: Search, near: Neighbors, edges: Integers, q: int, n_jobs: int | None
+) -> tuple[Floats, Integers]:
+    """Distance (e,) half-way to neighbour q, and the neighbours (e, q) up to there.
+
+    Half-way between neighbours they are among both ends and their neighbours, but for
+    one in a hundred in 50 dimensions; only along ties they are sought.
+    """
+    distance, index = np.empty(len(edges)), np.empty((len(edges), q), dtype=np.intp)
+    columns = 2 * (near.node.shape[1] + 1) * search.nodes.shape[1]
+
+    def kernel(block: slice) -> None:
+        for part in chunk_slices(block.stop - block.start, columns):
+            rows = slice(block.start + part.start, block.start + part.stop)
+            found = _midway_among(search.nodes, near, edges[rows], q)
+            distance[rows], index[rows] = found
+
+    for _ in map_blocks(kernel, len(edges), n_jobs=n_jobs):
+        pass
+    distance = np.hypot(distance, search.grain)
+    one, two = edges.T
+    neighbors = near.node[:, :EDGE_NEIGHBORS]
+    tied = (neighbors[one] != two[:, None]) & (neighbors[two] != one[:, None])
+    sought = np.flatnonzero(tied.all(axis=1))
+    if len(sought):
+        middle = search.nodes[edges[sought]].mean(axis=1)
+        far, nodes = search.query(middle, q)
+        distance[sought], index[sought] = far[:, -1], nodes
+    return distance, index
+
+
+def _midway_among(
+    nodes: Floats, near: Neighbors, edges: Integers, q: int
+) -> tuple[Floats, Integers]:
+    """Distance half-way to neighbour q among both ends and their neighbours."""
+    candidates = np.concatenate([edges, *near.node[edges].transpose(1, 0, 2)], axis=1)
+    V = nodes[candidates] - nodes[edges].mean(axis=1)[:, None]
+    square = np.einsum("ikd,ikd->ik", V, V)
+    # Some are neighbours of both ends: the first 2 q are q at least.
+    first = np.argpartition(square, min(2 * q, square.shape[1]) - 1, axis=1)[:, : 2 * q]
+    candidates, square = (
+        np.take_along_axis(part, first, axis=1) for part in (candidates, square)
+    )
+    order = np.argsort(candidates, axis=1)
+    candidates, square = (
+        np.take_along_axis(part, order, axis=1) for part in (candidates, square)
+    )
+    square[:, 1:][candidates[:, 1:] == candidates[:, :-1]] = np.inf
+    first = np.argpartition(square, q - 1, axis=1)[:, :q]
+    distance = np.sqrt(np.take_along_axis(square, first, axis=1).max(axis=1))
+    return distance, np.take_along_axis(candidates, first, axis=1)
+
+
+def _log_count_of(node: Integers, log_count: Floats) -> Floats:
+    """Logarithm of how much nodes (n, q) count together, by their mean; shape (n,)."""
+    return np.asarray(np.log(np.exp(log_count[node]).mean(axis=1)))
+
+
+def _are_mixed(edges: Integers, near: Neighbors, q: int, log_count: Floats) -> Bools:
+    """Edges about whose ends nodes count differently."""
+    other = log_count != 0.0
+    near_others = other | other[near.node[:, :q]].any(axis=1)
+    return np.asarray(near_others[edges].any(axis=1))
+
+
+def _midway_bounds(
+    search: Search, near: Neighbors, edges: Integers, q: int, n_jobs: int | None
+) -> tuple[Floats, Bools]:
+    """Distance half-way to neighbour q, at most, and where it is no less.
+
+    It is infinite along ties. About a node, the squared distance of its neighbour k
+    from half-way to neighbour j is |v_k|^2 - v_k.v_j + |v_j|^2 / 4, and its own
+    |v_j|^2 / 4. No other node is nearer than the farthest neighbour less half of v_j.
+    """
+    nodes, m = search.nodes, len(near.node)
+    to = near.node[:, :EDGE_NEIGHBORS]
+    distance, certain = np.empty(to.shape), np.empty(to.shape, dtype=bool)
+    columns = near.node.shape[1] * max(to.shape[1], nodes.shape[1])
+
+    def kernel(block: slice) -> None:
+        for part in chunk_slices(block.stop - block.start, columns):
+            rows = slice(block.start + part.start, block.start + part.stop)
+            V = nodes[near.node[rows]] - nodes[rows, None]
+            square = np.einsum("ijd,ijd->ij", V, V)
+            distance[rows] = _midway_distances(V, square, to.shape[1], q)
+            half = 0.5 * np.sqrt(square[:, : to.shape[1]])
+            others = np.sqrt(square[:, -1:]) * (1.0 - DISTANCE_ROUNDING) - half
+            certain[rows] = distance[rows] <= others
+
+    for _ in map_blocks(kernel, m, n_jobs=n_jobs):
+        pass
+    bound = np.hypot(distance, search.grain)
+    start = np.arange(m)[:, None]
+    others = to != start
+    keys = (np.minimum(start, to) * m + np.maximum(start, to))[others]
+    position = np.searchsorted(edges[:, 0] * m + edges[:, 1], keys)
+    bounds, known = np.full(len(edges), np.inf), np.zeros(len(edges), dtype=bool)
+    np.minimum.at(bounds, position, bound[others])
+    known[position[certain[others]]] = True
+    return bounds, known
+
+
+def _midway_distances(V: Floats, square: Floats, n_ends: int, q: int) -> Floats:
+    """Distance of the q-th point from half-way between the origin and the first points.
+
+    Points (m, k, d), whose squared distances from the origin are given, are seen from
+    half-way to each of the first ones (m, n_ends); the origin is a point too.
+    """
+    ends, quarter = V[:, :n_ends], 0.25 * square[:, :n_ends, None]
+    around = np.empty((*ends.shape[:2], V.shape[1] + 1))
+    around[:, :, :1] = quarter
+    np.matmul(ends, -V.transpose(0, 2, 1), out=around[:, :, 1:])
+    around[:, :, 1:] += square[:, None]
+    around[:, :, 1:] += quarter
+    around.partition(q - 1, axis=2)
+    return np.sqrt(np.maximum(around[:, :, q - 1], 0.0))
