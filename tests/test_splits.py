@@ -126,6 +126,24 @@ def test_discriminants_are_fishers_where_rows_are_many():
         assert abs(np.corrcoef(ours[:, j], fisher[:, j])[0, 1]) > 0.999
 
 
+def test_features_of_noise_have_no_part_in_directions():
+    rng = np.random.default_rng(1)
+    y = rng.integers(2, size=1000)
+    Z = rng.standard_normal((1000, 40))
+    Z[:, :3] += 1.5 * y[:, None]
+    (direction,) = find_discriminants(Z, y)
+    np.testing.assert_array_equal(np.flatnonzero(direction), [0, 1, 2])
+
+
+def test_where_most_features_differ_all_have_part():
+    rng = np.random.default_rng(2)
+    y = rng.integers(2, size=1000)
+    Z = rng.standard_normal((1000, 10))
+    Z[:, :9] += 0.8 * y[:, None]
+    (direction,) = find_discriminants(Z, y)
+    assert direction.all()
+
+
 def test_far_more_features_than_rows_are_no_trouble():
     Z, y, _ = pair(30, 500, n=80)
     splits = find_splits(Z, np.random.default_rng(0))
