@@ -63,6 +63,7 @@ class Case(NamedTuple):
     row_modes: np.ndarray  # (n,) mode of every row
     labelings: np.ndarray  # (l, n); 0 is no label
     chance: ChanceModes  # drawn on the graph
+    apart: np.ndarray  # (n_merges,) whether no neighbours connect the two sides
 
 
 def mixtures(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -178,20 +179,27 @@ def _case(
         np.bincount(graph.mode, minlength=len(graph.peaks)),
         landscape.locate(X),
         data.labelings[:, rows],
-        draw_chance_modes(*graph.links, graph.mode),
+        draw_chance_modes(graph.links.near, graph.links.edges, graph.mode),
+        graph.are_apart(landscape.tree),
     )
 
 
 Rule = Callable[[Case], np.ndarray]
 
 
-def drawn_chance(factor: float | None = None, *, strictly: bool = True) -> Rule:
-    """Draw the level on the graph, strictly for many features or alike for all."""
+def drawn_chance(
+    factor: float | None = None, *, strictly: bool = True, pieces: bool = True
+) -> Rule:
+    """Draw the level on the graph, strictly for many features or alike for all.
+
+    Pieces that no neighbours connect are not merged, or by depth alone as others.
+    """
 
     def rule(case: Case) -> np.ndarray:
         known = case.tree, case.n_nodes, case.dimension, case.chance
         many = case.tree.saddles.shape[1] >= FEWEST_FEATURES
-        return merges_on_rows(*known, strict=strictly and many, factor=factor)
+        made = merges_on_rows(*known, strict=strictly and many, factor=factor)
+        return made & ~case.apart if pieces else made
 
     return rule
 
@@ -247,6 +255,7 @@ RULES: dict[str, Rule] = {
     "factor 1.3": drawn_chance(1.3),
     "factor 1.8": drawn_chance(1.8),
     "alike for all": drawn_chance(strictly=False),
+    "by depth alone": drawn_chance(pieces=False),
     "above chance": above_chance(1.0),
     f"above {CERTAIN} chance": above_chance(CERTAIN),
     "above the gap": above_gap,

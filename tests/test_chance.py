@@ -18,7 +18,7 @@ def graph_of(X):
 
 
 def draw(graph):
-    return draw_chance_modes(*graph.links, graph.mode)
+    return draw_chance_modes(graph.links.near, graph.links.edges, graph.mode)
 
 
 def written_out(height, edges):

@@ -276,3 +276,42 @@ def test_answers_about_rows_agree_with_the_labels():
     paths = model.paths(X[:5])
     np.testing.assert_array_equal(paths[0], X[:5])
     np.testing.assert_allclose(paths[-1], model.modes_[model.row_modes_[:5]])
+
+
+def rings(radii, n=250, seed=0):
+    rng = np.random.default_rng(seed)
+    t = rng.uniform(0.0, 2.0 * np.pi, (len(radii), n))
+    r = np.array(radii)[:, None]
+    return np.column_stack([(r * np.cos(t)).ravel(), (r * np.sin(t)).ravel()])
+
+
+def test_rings_are_pieces_and_a_gaussian_is_one():
+    X = rings([1.0, 2.0, 3.0])
+    graph, _ = build_graph(X, np.ones(len(X)))
+    np.testing.assert_array_equal(graph.links.piece, np.repeat(np.arange(3), 250))
+    noise = np.random.default_rng(1).normal(size=(1000, 2))
+    graph, tree = build_graph(noise, np.ones(1000))
+    assert not graph.links.piece.any()
+    assert not graph.are_apart(tree).any()
+
+
+def test_pieces_merge_after_all_that_is_inside_them():
+    X = rings([1.0, 2.0, 3.0])
+    graph, tree = build_graph(X, np.ones(len(X)))
+    piece = graph.links.piece[graph.peaks]
+    np.testing.assert_array_equal(
+        graph.links.piece, piece[graph.mode], "nobody climbs to another piece"
+    )
+    apart = graph.are_apart(tree)
+    assert apart.sum() == 2
+    assert (np.diff(tree.passes) <= 0).all()
+    assert (tree.p_value[apart] <= 0.03).all()
+    groups = tree.merge(~apart)
+    np.testing.assert_array_equal(groups[:, None] == groups, piece[:, None] == piece)
+
+
+def test_rings_are_clusters_by_default():
+    X = rings([1.0, 2.0, 3.0, 4.0])
+    model = ModeClustering().fit(X)
+    truth = np.repeat(np.arange(4), 250)
+    assert adjusted_rand_score(truth, model.labels_) == 1.0

@@ -33,9 +33,6 @@ MANY_NODES = 5000
 #: Neighbours that measure the dimension.
 DIMENSION_NEIGHBORS = 20
 
-#: Up to this dimension rows lie on curves, where every way leads over every edge.
-CURVES = 1.5
-
 #: Standard errors by which the nearest neighbours are denser where they alone decide:
 #: chance does not make so many at any of a million nodes.
 CERTAINLY_DENSER = 5.0

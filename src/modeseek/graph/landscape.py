@@ -69,17 +69,24 @@ class GraphLandscape(NamedTuple):
         return [np.asarray(X, dtype=np.float64), *(self.rows[node] for node in way)]
 
     def with_merges(self) -> GraphLandscape:
-        """The same with the merges chosen that are made by default."""
+        """The same with the merges chosen that are made by default.
+
+        Pieces that no edge between neighbours connects are not merged.
+        """
+        made = self._merges_by_depth() & ~self.graph.are_apart(self.tree)
+        return self._replace(made=made, graph=self.graph._replace(links=None))
+
+    def _merges_by_depth(self) -> Bools:
+        """Merges across valleys such as chance makes."""
         graph, chance = self.graph, None
         strict = self.rows.shape[1] >= FEWEST_FEATURES
         if graph.is_large:
-            made = merges_on_many_rows(self.tree, self.chance(), strict=strict)
-            return self._replace(made=made, graph=graph._replace(links=None))
+            return merges_on_many_rows(self.tree, self.chance(), strict=strict)
         n_rows, dimension = len(graph.nodes), graph.dimension
         if graph.links is not None and has_clusters(self.tree, n_rows, dimension):
-            chance = draw_chance_modes(*graph.links, graph.mode)
-        made = merges_on_rows(self.tree, n_rows, dimension, chance, strict=strict)
-        return self._replace(made=made, graph=graph._replace(links=None))
+            near, edges, _ = graph.links
+            chance = draw_chance_modes(near, edges, graph.mode)
+        return merges_on_rows(self.tree, n_rows, dimension, chance, strict=strict)
 
     def default_merges(self) -> Bools:
         """Merges of the tree that are made by default."""

@@ -8,7 +8,7 @@ neighbours is as high as its lower end, and no higher than the distances half-wa
 between two clusters lies an empty place, however near their rows. Each row climbs along
 its highest edge to a higher row, if that edge does not lead down first. Where there is
 none the row is a mode, unless it is a mere bump. Saddles between modes are the highest
-edges between their basins.
+edges between their basins; no way up leads from one piece of the graph to another.
 
 Copies of a row are one node with a count, so counts and copies are the same; own copies
 lie half-way to the nearest neighbour. New rows take the mode of the nearest node.
@@ -21,9 +21,17 @@ from typing import NamedTuple
 import numpy as np
 
 from modeseek.graph.cells import cut_cells, nearest_labels
-from modeseek.graph.edges import Neighbors, find_edges, find_neighbors, safe_log
-from modeseek.graph.heights import (
+from modeseek.graph.edges import (
     CURVES,
+    EDGE_NEIGHBORS,
+    Neighbors,
+    find_neighbors,
+    find_pieces,
+    neighbor_edges,
+    safe_log,
+    tie_pieces,
+)
+from modeseek.graph.heights import (
     DIMENSION_NEIGHBORS,
     HEIGHT_NEIGHBORS,
     MANY_NODES,
@@ -36,9 +44,15 @@ from modeseek.graph.heights import (
 )
 from modeseek.graph.midway import MIDWAY_NEIGHBOR, edge_heights
 from modeseek.graph.neighbors import CELLS_FROM, TREE_FEATURES, Search
-from modeseek.rows.arrays import Floats, Integers
+from modeseek.rows.arrays import Bools, Floats, Integers
 from modeseek.tree.default_cut import CHANCE_POWER, chance_of, chance_prominence
-from modeseek.tree.merge_tree import MergeTree, Saddles, best_of_pairs, merge_down
+from modeseek.tree.merge_tree import (
+    MergeTree,
+    Saddles,
+    best_of_pairs,
+    join_modes,
+    merge_down,
+)
 from modeseek.tree.pairs import follow_to_end
 
 #: Nodes at most in up to so many features, where trees find neighbours at once ...
@@ -47,6 +61,10 @@ MOST_NODES, PLANE_OR_SPACE = 200_000, 3
 #: ... and in up to so many, if one in five rows is a node: a graph shall not take much
 #: longer than to label the rows. In more features there are no more than among few.
 MOST_NODES_OF_MORE, FEW_FEATURES, ROWS_PER_NODE = 32_768, 5, 5
+
+#: How likely chance cuts the graph in two, for the kind of rows among which it does so
+#: most often (``benchmarks/pieces.py``).
+SELDOM = 0.03
 
 #: Modes of less prominence are bumps of chance, and belong to the mode beside them;
 #: of more neighbours, of so much less as their heights are more certain.
@@ -58,6 +76,7 @@ class Links(NamedTuple):
 
     near: Integers  # (m, q) nearest other nodes of every node, nearest first
     edges: Integers  # (e, 2) between near nodes; they connect all
+    piece: Integers  # (m,) what neighbours alone connect
 
 
 class RowGraph(NamedTuple):
@@ -79,6 +98,13 @@ class RowGraph(NamedTuple):
     def is_large(self) -> bool:
         """Whether heights are made of more neighbours, or nodes differ."""
         return self.n_neighbors > HEIGHT_NEIGHBORS or self.n_single > 0
+
+    def are_apart(self, tree: MergeTree) -> Bools:
+        """Merges of groups that no edge between neighbours connects, until cut."""
+        if self.links is None:
+            return np.zeros(len(tree.child), dtype=bool)
+        piece = self.links.piece[self.peaks]
+        return np.asarray(piece[tree.child] != piece[tree.parent])
 
     def chance_of_merges(self, tree: MergeTree) -> Floats:
         """Prominence that chance makes of the lower mode of each merge."""
@@ -117,7 +143,7 @@ def build_graph(
     near = find_neighbors(search, count_neighbors(m, n_single))
     dimension = measure_dimension(near, d)
     height, used = node_heights(near, counts, dimension, n_single)
-    edges = find_edges(nodes, near)
+    links = _link(nodes, near, dimension, n_single)
     usual, q, log_count = int(used.max()), MIDWAY_NEIGHBOR, None
     if dimension <= CURVES:  # what is half-way must be as certain as heights are
         q = max(q, q * usual // HEIGHT_NEIGHBORS)
@@ -125,28 +151,42 @@ def build_graph(
         log_count = log_counts(counts, n_single)
     around = near.first(max(q, DIMENSION_NEIGHBORS))
     edge_height = edge_heights(
-        search, around, edges, height, dimension, log_count, q, n_jobs
+        search, around, links.edges, height, dimension, log_count, q, n_jobs
     )
-    uphill = _climb_once(height, edges, edge_height)
+    uphill = _climb_once(height, links, edge_height)
     peaks, mode = _follow(uphill, nodes, height)
-    links = Links(near.node[:, :DIMENSION_NEIGHBORS], edges)
     graph = RowGraph(
         nodes, height, uphill, mode, peaks, dimension, grain, links, usual, n_single
     )
-    with_bumps = _build_tree(graph, edges, edge_height)
+    with_bumps = _build_tree(graph, links, edge_height)
     bump = BUMP * min(1.0, (HEIGHT_NEIGHBORS / usual) ** CHANCE_POWER)
-    graph = _flatten(graph, with_bumps.cut(prominence=bump))
+    flat = (with_bumps.prominence < bump) & ~graph.are_apart(with_bumps)
+    graph = _flatten(graph, with_bumps.merge(flat))
     if n_single or (used < usual).any():
         graph = graph._replace(chance=_chance_of_modes(graph, near, used))
-    tree = _build_tree(graph, edges, edge_height)
+    tree = _build_tree(graph, links, edge_height)
     chance = graph.chance_of_merges(tree)
+    p_value = chance_of(tree.prominence, chance)
     # A mode is the highest of many nodes, a saddle the lowest of a way: two standard
     # errors are no less than what chance makes of flat rows in 19 of 20 draws.
     error = np.sqrt(2.0) * height_error(used[graph.peaks[tree.child]])
     return graph, tree._replace(
         std_error=np.maximum(error, 0.5 * chance),
-        p_value=chance_of(tree.prominence, chance),
+        p_value=np.where(graph.are_apart(tree), np.minimum(p_value, SELDOM), p_value),
     )
+
+
+def _link(nodes: Floats, near: Neighbors, dimension: float, n_single: int) -> Links:
+    """Edges of the graph, and what is connected without ties.
+
+    Nodes that stand for themselves were chosen for being apart: among them all is one.
+    """
+    edges = neighbor_edges(near, EDGE_NEIGHBORS)
+    piece = np.zeros(len(nodes), dtype=np.intp)
+    if not n_single:
+        piece = find_pieces(near, edges, dimension)
+    tied = tie_pieces(nodes, near, edges)
+    return Links(near.node[:, :DIMENSION_NEIGHBORS], tied, piece)
 
 
 def _chance_of_modes(graph: RowGraph, near: Neighbors, used: Integers) -> Floats:
@@ -174,12 +214,18 @@ def point_graph(node: Floats) -> tuple[RowGraph, MergeTree]:
     """Graph of one node (1, d), and the tree of its one mode."""
     zero, first, d = np.zeros(1), np.zeros(1, dtype=np.intp), node.shape[1]
     graph = RowGraph(node, zero, first, first, first, float(d), 0.0)
-    no_edges = np.empty((0, 2), dtype=np.intp)
-    return graph, _build_tree(graph, no_edges, np.empty(0))
+    nobody = np.empty((0, 2), dtype=np.intp)
+    no_links = Links(nobody, nobody, first)
+    return graph, _build_tree(graph, no_links, np.empty(0))
 
 
-def _climb_once(height: Floats, edges: Integers, edge_height: Floats) -> Integers:
-    """The other end of each node's highest edge to a higher node, or its own number."""
+def _climb_once(height: Floats, links: Links, edge_height: Floats) -> Integers:
+    """The other end of each node's highest edge to a higher node, or its own number.
+
+    No way up leads from piece to piece.
+    """
+    inside = links.piece[links.edges[:, 0]] == links.piece[links.edges[:, 1]]
+    edges, edge_height = links.edges[inside], edge_height[inside]
     start = np.concatenate([edges[:, 0], edges[:, 1]])
     end = np.concatenate([edges[:, 1], edges[:, 0]])
     along = np.concatenate([edge_height, edge_height])
@@ -217,11 +263,11 @@ def _flatten(graph: RowGraph, top: Integers) -> RowGraph:
     return graph._replace(uphill=uphill, mode=mode, peaks=peaks)
 
 
-def _build_tree(graph: RowGraph, edges: Integers, edge_height: Floats) -> MergeTree:
+def _build_tree(graph: RowGraph, links: Links, edge_height: Floats) -> MergeTree:
     """Tree of the modes, from the edges between their basins."""
-    pair = np.sort(graph.mode[edges], axis=1)
+    pair = np.sort(graph.mode[links.edges], axis=1)
     between = pair[:, 0] != pair[:, 1]
-    middle = graph.nodes[edges[between]].mean(axis=1)
+    middle = graph.nodes[links.edges[between]].mean(axis=1)
     candidates = Saddles(
         pair[between, 0],
         pair[between, 1],
@@ -229,7 +275,24 @@ def _build_tree(graph: RowGraph, edges: Integers, edge_height: Floats) -> MergeT
         middle,
         np.zeros_like(middle),
     )
-    return merge_down(graph.height[graph.peaks], best_of_pairs(candidates))
+    heights = graph.height[graph.peaks]
+    best = best_of_pairs(candidates)
+    return merge_down(heights, _tie_last(best, heights, links.piece[graph.peaks]))
+
+
+def _tie_last(saddles: Saddles, heights: Floats, piece: Integers) -> Saddles:
+    """Put saddles between pieces below those inside them: no neighbours lead there."""
+    one, two = piece[saddles.low], piece[saddles.high]
+    tied = one != two
+    if not tied.any():
+        return saddles
+    inside = Saddles(*(part[~tied] for part in saddles))
+    merges = join_modes(heights, inside)
+    lowest = np.full(piece.max() + 1, np.inf)
+    np.minimum.at(lowest, piece[merges[:, 0]], inside.height[merges[:, 2]])
+    below = np.nextafter(np.minimum(lowest[one], lowest[two]), -np.inf)
+    height = np.where(tied, np.minimum(saddles.height, below), saddles.height)
+    return saddles._replace(height=height)
 
 
 def nearest_nodes(

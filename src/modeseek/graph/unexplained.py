@@ -22,9 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from modeseek.graph.edges import Neighbors, find_neighbors, safe_log
+from modeseek.graph.edges import CURVES, Neighbors, find_neighbors, safe_log
 from modeseek.graph.heights import (
-    CURVES,
     DIMENSION_NEIGHBORS,
     HEIGHT_NEIGHBORS,
     log_radius,

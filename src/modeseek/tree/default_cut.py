@@ -13,7 +13,9 @@ among n rows in D dimensions the largest prominence stays below
     \tau = \Bigl(0.28 + \frac{2.15}{D} + 0.055 D\Bigr)
     \Bigl(\frac{n}{n + 300}\Bigr)^{0.7}
 
-in about 19 of 20 draws. If no prominence reaches :math:`\tau` there is one cluster.
+in about 19 of 20 draws. If no prominence reaches :math:`\tau` there is one cluster;
+pieces of the graph that no neighbours connect are kept apart whatever their prominence,
+see :func:`modeseek.graph.edges.find_pieces`.
 
 Otherwise rows may lie along curves or in many small heaps, and how prominent chance
 makes modes depends on that. So heights of a flat density with the noise of true ones
