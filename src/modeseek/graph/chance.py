@@ -11,12 +11,16 @@ be.
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csgraph, csr_array
 
 from modeseek.graph.edges import EDGE_NEIGHBORS
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.tree.default_cut import ChanceModes
-from modeseek.tree.merge_tree import Saddles, join_modes
+from modeseek.tree.merge_tree import (
+    Saddles,
+    best_of_pairs,
+    join_modes,
+    spanning_saddles,
+)
 from modeseek.tree.pairs import follow_to_end
 
 #: Draws of heights on a graph, at most and at least, and nodes of all draws together:
@@ -70,16 +74,7 @@ def _merges(
 
 def _highest_saddles(one: Integers, two: Integers, height: Floats, k: int) -> Saddles:
     """Saddles over which k basins join from the highest down: a spanning tree."""
-    order = np.argsort(-height, kind="stable")
-    pairs = (np.minimum(one, two) * k + np.maximum(one, two))[order]
-    pair, first = np.unique(pairs, return_index=True)
-    low, high = np.divmod(pair, k)
-    depth = 1.0 + height.max(initial=0.0) - height[order[first]]  # none is 0
-    ends = low.astype(np.int32), high.astype(np.int32)
-    tree = csgraph.minimum_spanning_tree(csr_array((depth, ends), shape=(k, k)))
-    kept = tree.tocoo()
-    top = 1.0 + height.max(initial=0.0) - kept.data
-    nowhere = np.empty((len(top), 0))
-    return Saddles(
-        kept.row.astype(np.intp), kept.col.astype(np.intp), top, nowhere, nowhere
-    )
+    nowhere = np.empty((len(height), 0))
+    low, high = np.minimum(one, two), np.maximum(one, two)
+    best = best_of_pairs(Saddles(low, high, height, nowhere, nowhere))
+    return spanning_saddles(best, k)

@@ -50,8 +50,8 @@ from modeseek.tree.merge_tree import (
     MergeTree,
     Saddles,
     best_of_pairs,
-    join_modes,
     merge_down,
+    spanning_saddles,
 )
 from modeseek.tree.pairs import follow_to_end
 
@@ -275,21 +275,22 @@ def _build_tree(graph: RowGraph, links: Links, edge_height: Floats) -> MergeTree
         middle,
         np.zeros_like(middle),
     )
-    heights = graph.height[graph.peaks]
     best = best_of_pairs(candidates)
-    return merge_down(heights, _tie_last(best, heights, links.piece[graph.peaks]))
+    best = _tie_last(best, links.piece[graph.peaks])
+    heights = graph.height[graph.peaks]
+    return merge_down(heights, spanning_saddles(best, len(heights)))
 
 
-def _tie_last(saddles: Saddles, heights: Floats, piece: Integers) -> Saddles:
+def _tie_last(saddles: Saddles, piece: Integers) -> Saddles:
     """Put saddles between pieces below those inside them: no neighbours lead there."""
     one, two = piece[saddles.low], piece[saddles.high]
     tied = one != two
     if not tied.any():
         return saddles
     inside = Saddles(*(part[~tied] for part in saddles))
-    merges = join_modes(heights, inside)
+    inside = spanning_saddles(inside, len(piece))
     lowest = np.full(piece.max() + 1, np.inf)
-    np.minimum.at(lowest, piece[merges[:, 0]], inside.height[merges[:, 2]])
+    np.minimum.at(lowest, piece[inside.low], inside.height)
     below = np.nextafter(np.minimum(lowest[one], lowest[two]), -np.inf)
     height = np.where(tied, np.minimum(saddles.height, below), saddles.height)
     return saddles._replace(height=height)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csgraph, csr_array
 
 from modeseek.rows.arrays import Bools, Floats, Integers
 from modeseek.tree.export import (
@@ -293,6 +294,22 @@ def best_of_pairs(candidates: Saddles) -> Saddles:
     first[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
     best: list[Any] = [part[order[first]] for part in candidates]
     return Saddles(*best)
+
+
+def spanning_saddles(best: Saddles, n_modes: int) -> Saddles:
+    """Saddles over which modes join, from the highest down; the others do not matter.
+
+    ``best`` has one saddle of each pair, in the order of pairs, as by
+    :func:`best_of_pairs`: a spanning tree of modes, or one for each group of them.
+    """
+    depth = 1.0 + best.height.max(initial=0.0) - best.height  # none is 0
+    ends = best.low.astype(np.int32), best.high.astype(np.int32)
+    graph = csr_array((depth, ends), shape=(n_modes, n_modes))
+    kept = csgraph.minimum_spanning_tree(graph).tocoo()
+    pair = np.sort(kept.row.astype(np.intp) * n_modes + kept.col)
+    number = np.searchsorted(best.low * n_modes + best.high, pair)
+    parts: list[Any] = [part[number] for part in best]
+    return Saddles(*parts)
 
 
 def _from_the_highest(height: Floats, apart: Floats | None) -> Integers:
