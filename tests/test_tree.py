@@ -9,7 +9,8 @@ from scipy.optimize import minimize_scalar
 from modeseek.field.ascent import climb, fixed_point
 from modeseek.field.fields import KernelField, PotentialField, SeparateField
 from modeseek.field.modes import assign_modes, find_modes
-from modeseek.field.saddles import build_tree, profiles
+from modeseek.field.saddles import build_tree
+from modeseek.field.segments import potential_along, profiles
 from modeseek.tree import MergeTree
 from modeseek.tree.merge_tree import Saddles, merge_down
 
@@ -436,21 +437,38 @@ def test_line_integrals_of_equal_coefficients_give_the_heights_of_the_potential(
 
 def test_profiles_along_a_segment_are_the_potential_there():
     field = random_plane(0)
-    A, B = np.array([[-3.0, 1.0]]), np.array([[2.0, -2.0]])
-    along = A + np.linspace(0.0, 1.0, 11)[:, None] * (B - A)
+    ends, pair = np.array([[-3.0, 1.0], [2.0, -2.0]]), np.array([[0, 1]])
+    along = ends[0] + np.linspace(0.0, 1.0, 11)[:, None] * (ends[1] - ends[0])
     np.testing.assert_allclose(
-        profiles(field, A, B, 11)[0], potential(field, along), rtol=1e-12
+        profiles(field, ends, pair, 11)[0], potential(field, along), rtol=1e-12
     )
     separate = SeparateField(field.centers, field.widths, np.tile(field.theta, (2, 1)))
     fine = np.linspace(0.0, 1.0, 401)[:, None]
-    rise = potential(field, A + fine * (B - A))
+    rise = potential(field, ends[0] + fine * (ends[1] - ends[0]))
     np.testing.assert_allclose(
-        profiles(separate, A, B, 401)[0], rise - rise[0], atol=3e-4
+        profiles(separate, ends, pair, 401)[0], rise - rise[0], atol=3e-4
     )
-    ends = np.array([7.0]), np.array([9.0])
-    tilted = profiles(separate, A, B, 401, ends)[0]
+    tilted = profiles(separate, ends, pair, 401, np.array([7.0, 9.0]))[0]
     assert tilted[0] == pytest.approx(7.0)
     assert tilted[-1] == pytest.approx(9.0)
+
+
+@pytest.mark.parametrize("width", [0.003, 0.05, 1.0])
+@pytest.mark.parametrize("d", [1, 2, 30])
+def test_profiles_of_kernels_leave_out_only_what_rounding_would(width, d):
+    rng = np.random.default_rng(d)
+    centers, weights = rng.normal(size=(200, d)), rng.uniform(0.01, 1.0, 200)
+    field = KernelField(centers, np.full(d, width), np.log(weights / weights.sum()))
+    nodes = np.concatenate([centers[:30], rng.normal(size=(10, d))])
+    pairs = rng.integers(40, size=(300, 2))
+    t = rng.uniform(size=(300, 5))
+    s = t[:, :, None]
+    points = nodes[pairs[:, 0]][:, None] * (1.0 - s) + nodes[pairs[:, 1]][:, None] * s
+    np.testing.assert_allclose(
+        potential_along(field, nodes, pairs, t),
+        field.log_density(points.reshape(-1, d)).reshape(t.shape),
+        atol=1e-14 * (1.0 + d / width**2),  # of squared distances
+    )
 
 
 def test_no_saddle_is_below_a_straight_line_between_near_modes():
@@ -463,6 +481,6 @@ def test_no_saddle_is_below_a_straight_line_between_near_modes():
     highest = tree.heights[:, None] - tree.barriers()
     near = np.argsort(np.linalg.norm(modes[:, None] - modes, axis=2), axis=1)[:, 1:5]
     for a, others in enumerate(near):
-        starts = np.repeat(modes[[a]], len(others), axis=0)
-        lowest = profiles(field, starts, modes[others], 2001).min(axis=1)
+        pairs = np.column_stack([np.full(len(others), a), others])
+        lowest = profiles(field, modes, pairs, 2001).min(axis=1)
         assert (highest[a, others] >= lowest - 1e-9).all()

@@ -14,8 +14,8 @@ from scipy.spatial import KDTree
 from sklearn.neighbors import NearestNeighbors
 
 from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
-from modeseek.field import fields, modes, saddles
-from modeseek.gradient import kernel, moments
+from modeseek.field import fields, modes, saddles, segments
+from modeseek.gradient import kernel, moments, uncertainty
 
 K_MEANS, TIMES, SECOND = 1500, 20, 1e10
 
@@ -64,11 +64,13 @@ def work(monkeypatch):
     def hessians(field, Z):
         return float(len(Z)) * field.centers.size * field.centers.shape[1]
 
-    counted(fields, "exponents", "Gaussians", pairs)
-    counted(kernel, "squared_distances", "Gaussians", pairs)
-    counted(moments, "squared_distances", "Gaussians", pairs)
+    for room in (fields, segments):
+        counted(room, "exponents", "Gaussians", pairs)
+    for room in (kernel, moments, uncertainty):
+        counted(room, "squared_distances", "Gaussians", pairs)
     # An exponential, and passes over the array that holds it, are about ten of them.
     counted(fields.KernelField, "shares", "Gaussians", lambda _, E: 10.0 * E.size)
+    counted(segments, "_matter", "Gaussians", lambda first, _: 10.0 * first.size)
     for room in (modes, saddles):
         counted(room, "curvature", "Hessians", hessians)
     for name in ("eigh", "svd"):
@@ -91,7 +93,7 @@ ESTIMATORS = {
     "kernel": KernelDensityGradient(),
 }
 
-SHAPES = [(185, 100), (116, 300), (62, 600), (400, 40), (600, 200)]
+SHAPES = [(185, 100), (116, 300), (62, 600), (400, 40), (600, 200), (1000, 500)]
 
 #: Fits of so many rows are for make soak, but for that with a mode for every row.
 MANY, KEPT = 400, ("kernel", noise)

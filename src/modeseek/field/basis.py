@@ -65,9 +65,32 @@ def middle_of(C: Floats, weights: Floats) -> Floats:
     They cancel digits far from it. It is the mean, or the median where few centres pull
     the mean far away from all others.
     """
-    mean = C.mean(axis=0)
-    away = (C - mean) * weights
-    return mean if max(away.max(), -away.min()) <= FAR else np.median(C, axis=0)
+    return _around_middle(C, weights)[0]
+
+
+def _around_middle(
+    C: Floats, weights: Floats, n_spare: int = 0
+) -> tuple[Floats, Floats]:
+    """The same point, and the centres from there, in widths (b, d + n_spare).
+
+    Spare columns at the end are not filled in.
+    """
+    middle = C.mean(axis=0)
+    V = _scaled(C, middle, weights, n_spare)
+    inner = V[:, : C.shape[1]]
+    if max(inner.max(), -inner.min()) > FAR:
+        middle = np.median(C, axis=0)
+        V = _scaled(C, middle, weights, n_spare)
+    return middle, V
+
+
+def _scaled(Z: Floats, middle: Floats, weights: Floats, n_spare: int) -> Floats:
+    """Rows about a middle, in widths, with so many columns more, in their order."""
+    n, d = Z.shape
+    U: Floats = np.empty_like(Z, dtype=np.float64, shape=(n, d + n_spare))
+    np.subtract(Z, middle, out=U[:, :d])
+    U[:, :d] *= weights
+    return U
 
 
 def squared_distances(Z: Floats, C: Floats, weights: Floats) -> Floats:
@@ -75,8 +98,8 @@ def squared_distances(Z: Floats, C: Floats, weights: Floats) -> Floats:
 
     Each feature is multiplied by its weight before squaring: 1 / width.
     """
-    middle = middle_of(C, weights)
-    U, V = (Z - middle) * weights, (C - middle) * weights
+    middle, V = _around_middle(C, weights)
+    U = (Z - middle) * weights
     D: Floats = U @ (-2.0 * V.T)
     D += np.einsum("ij,ij->i", U, U)[:, None]
     D += np.einsum("ij,ij->i", V, V)
@@ -86,11 +109,11 @@ def squared_distances(Z: Floats, C: Floats, weights: Floats) -> Floats:
 
 def exponents(Z: Floats, C: Floats, weights: Floats) -> Floats:
     """Logs of the Gaussians: minus half the squared distances, in a single product."""
-    middle = middle_of(C, weights)
-    U, V = (Z - middle) * weights, (C - middle) * weights
-    halves = [-0.5 * np.einsum("ij,ij->i", A, A)[:, None] for A in (U, V)]
-    U = np.concatenate([U, halves[0], np.ones((len(U), 1))], axis=1)
-    V = np.concatenate([V, np.ones((len(V), 1)), halves[1]], axis=1)
+    middle, V = _around_middle(C, weights, n_spare=2)
+    U = _scaled(Z, middle, weights, n_spare=2)
+    for A, half, one in ((U, -2, -1), (V, -1, -2)):
+        A[:, half] = -0.5 * np.einsum("ij,ij->i", A[:, :-2], A[:, :-2])
+        A[:, one] = 1.0
     E: Floats = U @ V.T
     np.minimum(E, 0.0, out=E)
     return E

@@ -148,30 +148,6 @@ def potential(field: Field, Z: Floats) -> Floats:
     )
 
 
-def potential_along(field: Field, A: Floats, B: Floats, t: Floats) -> Floats:
-    """Potential at the points A + t (B - A) of e segments, shape (e, len(t)).
-
-    Squared distances from a centre are parabolas there, given by those of the ends.
-    """
-    if not isinstance(field, KernelField):
-        along = A[:, None, :] * (1.0 - t[:, None]) + B[:, None, :] * t[:, None]
-        flat = along.reshape(-1, A.shape[1])
-        return potential(field, flat).reshape(along.shape[:2])
-    weights, s = 1.0 / field.widths, t[:, None]
-
-    def heights(segments: Floats) -> Floats:
-        start, end = np.split(segments, 2, axis=1)
-        first, last = (exponents(Z, field.centers, weights) for Z in (start, end))
-        bend = 0.5 * np.square((end - start) * weights).sum(axis=1)
-        E = (1.0 - s) * first[:, None] + s * last[:, None]
-        E += s * (1.0 - s) * bend[:, None, None]
-        np.minimum(E, 0.0, out=E)
-        return field.shares(E.reshape(-1, E.shape[2]))[1].reshape(E.shape[:2])
-
-    both = np.concatenate([A, B], axis=1)
-    return in_chunks(heights, both, len(t) * len(field.centers))
-
-
 def curvature(field: Field, Z: Floats) -> Floats:
     """Jacobian in units of the widths, at any number of points, shape (m, d, d)."""
     widths = finite_widths(field)

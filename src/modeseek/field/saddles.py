@@ -22,19 +22,18 @@ from modeseek.field.fields import (
     Field,
     curvature,
     finite_widths,
-    gradient,
     has_potential,
     potential,
-    potential_along,
     scaled_gradient,
 )
 from modeseek.field.modes import AT_MODE, assign_modes, newton_work
+from modeseek.field.segments import integrals, potential_along, profiles, slopes
 from modeseek.rows.arrays import Bools, Floats, Integers
-from modeseek.rows.blocks import chunk_slices, in_chunks, one_blas_thread
+from modeseek.rows.blocks import chunk_slices, one_blas_thread
 from modeseek.tree.merge_tree import (
     MergeTree,
     Saddles,
-    best_of_pairs,
+    highest_of_pairs,
     join_modes,
     merge_down,
 )
@@ -86,12 +85,7 @@ def build_tree(
     basin = np.concatenate([np.arange(k), mode_of_row[away]])
     edges, lines = _graph(field, nodes, k)
     heights = _node_heights(field, nodes, basin, edges, lines)
-    found = [
-        _lowest_points(field, nodes, heights, basin, lines, LINE_POINTS),
-        _lowest_points(field, nodes, heights, basin, edges, EDGE_POINTS),
-    ]
-    columns: list[Any] = [np.concatenate(part) for part in zip(*found, strict=True)]
-    candidates = best_of_pairs(Saddles(*columns))
+    candidates = _lowest_points(field, nodes, heights, basin, edges, lines)
     apart = length(modes[candidates.low] - modes[candidates.high], field)
     if has_potential(field):
         joins = join_modes(heights[:k], candidates, apart)[:, 2]
@@ -106,7 +100,7 @@ def build_tree(
     return merge_down(heights[:k], candidates, apart)
 
 
-def _take(candidates: Saddles, chosen: Integers) -> Saddles:
+def _take(candidates: Saddles, chosen: Integers | slice) -> Saddles:
     parts: list[Any] = [part[chosen] for part in candidates]
     return Saddles(*parts)
 
@@ -161,55 +155,16 @@ def _node_heights(
     own = np.column_stack([basin, np.arange(len(nodes))])[len(np.unique(basin)) :]
     own = own[own[:, 0] != own[:, 1]]
     pairs = np.concatenate([edges, lines, own])
-    A, B = nodes[pairs[:, 0]], nodes[pairs[:, 1]]
-    rise = _integrals(field, A, B, LINE_POINTS)[:, -1]
+    rise = integrals(field, nodes, pairs, LINE_POINTS)[:, -1]
     # Integrals along long edges are worth less: where there is no potential they
     # depend on the way, and their sums are coarser.
-    worth = 1.0 / np.maximum(length(B - A, field), 1e-3)
+    apart = nodes[pairs[:, 1]] - nodes[pairs[:, 0]]
+    worth = 1.0 / np.maximum(length(apart, field), 1e-3)
     rows = np.repeat(np.arange(len(pairs)), 2)
     signs = np.repeat(worth, 2) * np.tile([-1.0, 1.0], len(pairs))
     shape = (len(pairs), len(nodes))
     incidence = coo_array((signs, (rows, pairs.ravel())), shape=shape)
     return np.asarray(lsqr(incidence.tocsr(), worth * rise, atol=1e-10, btol=1e-10)[0])
-
-
-def _segments(A: Floats, B: Floats, n_points: int) -> Floats:
-    """Points along segments, shape (e, n_points, d)."""
-    t = np.linspace(0.0, 1.0, n_points)[:, None]
-    return A[:, None, :] * (1.0 - t) + B[:, None, :] * t
-
-
-def _integrals(field: Field, A: Floats, B: Floats, n_points: int) -> Floats:
-    """Integrals of the gradient along segments from their start, (e, n_points)."""
-    along = _segments(A, B, n_points)
-    flat = along.reshape(-1, A.shape[1])
-    g = in_chunks(
-        lambda Z: gradient(field, field.evaluate(Z)), flat, len(field.centers)
-    ).reshape(along.shape)
-    slope = np.einsum("end,ed->en", g, B - A) / (n_points - 1)
-    steps = 0.5 * (slope[:, 1:] + slope[:, :-1])
-    return np.concatenate([np.zeros((len(A), 1)), np.cumsum(steps, axis=1)], axis=1)
-
-
-def profiles(
-    field: Field,
-    A: Floats,
-    B: Floats,
-    n_points: int,
-    ends: tuple[Floats, Floats] | None = None,
-) -> Floats:
-    """Heights along segments from A to B, (e, d) each; shape (e, n_points).
-
-    The heights of their ends matter where the field has no potential: the line integral
-    is tilted to meet both. Without them it starts from zero.
-    """
-    if has_potential(field):
-        return potential_along(field, A, B, np.linspace(0.0, 1.0, n_points))
-    rise = _integrals(field, A, B, n_points)
-    if ends is None:
-        return rise
-    tilt = (ends[1] - ends[0] - rise[:, -1])[:, None] * np.linspace(0.0, 1.0, n_points)
-    return np.asarray(ends[0][:, None] + rise + tilt)
 
 
 def _lowest_points(
@@ -218,26 +173,29 @@ def _lowest_points(
     heights: Floats,
     basin: Integers,
     edges: Integers,
-    n_points: int,
+    lines: Integers,
 ) -> Saddles:
-    """Lowest point of every segment whose ends lie in different basins."""
-    edges = edges[basin[edges[:, 0]] != basin[edges[:, 1]]]
-    i, j = edges[:, 0], edges[:, 1]
-    ends = heights[i], heights[j]
-    height, lowest = _lowest_of_profiles(field, nodes[i], nodes[j], n_points, ends)
-    t = (lowest / (n_points - 1))[:, None]
-    pair = np.sort(np.column_stack([basin[i], basin[j]]), axis=1)
-    return Saddles(
-        pair[:, 0],
-        pair[:, 1],
-        height,
-        nodes[i] * (1.0 - t) + nodes[j] * t,
-        (nodes[j] - nodes[i]) / (n_points - 1),
-    )
+    """Lowest points of segments whose ends lie in different basins.
+
+    Of those between the same basins, that of the segment which stays highest.
+    """
+    found = []
+    for pairs, n_points in ((lines, LINE_POINTS), (edges, EDGE_POINTS)):
+        pairs = pairs[basin[pairs[:, 0]] != basin[pairs[:, 1]]]
+        lowest = _lowest_of_profiles(field, nodes, heights, pairs, n_points)
+        found.append((pairs, *lowest, np.full(len(pairs), n_points - 1.0)))
+    pairs, height, number, n_steps = map(np.concatenate, zip(*found, strict=True))
+    joined = np.sort(basin[pairs], axis=1)
+    best = highest_of_pairs(joined[:, 0], joined[:, 1], height)
+    start, end = nodes[pairs[best, 0]], nodes[pairs[best, 1]]
+    n_steps = n_steps[best, None]
+    t, reach = number[best, None] / n_steps, (end - start) / n_steps
+    point = start * (1.0 - t) + end * t
+    return Saddles(joined[best, 0], joined[best, 1], height[best], point, reach)
 
 
 def _lowest_of_profiles(
-    field: Field, A: Floats, B: Floats, n_points: int, ends: tuple[Floats, Floats]
+    field: Field, nodes: Floats, heights: Floats, edges: Integers, n_points: int
 ) -> tuple[Floats, Integers]:
     """Height and number of the lowest point of profiles, shape (e,) each.
 
@@ -245,47 +203,44 @@ def _lowest_of_profiles(
     potential.
     """
     n_rough, rest = divmod(n_points - 1, ROUGH_STEP)
-    short = length(B - A, field) <= SHORT_LINE
-    short &= has_potential(field) and not rest and n_rough > ROUGH_STEP
-    height, lowest = np.empty(len(A)), np.empty(len(A), dtype=np.intp)
+    short = np.zeros(len(edges), dtype=bool)
+    if has_potential(field) and not rest and n_rough > ROUGH_STEP:
+        short = length(nodes[edges[:, 1]] - nodes[edges[:, 0]], field) <= SHORT_LINE
+    height, lowest = np.empty(len(edges)), np.empty(len(edges), dtype=np.intp)
     far = np.flatnonzero(~short)
     if len(far):
-        all_heights = profiles(
-            field, A[far], B[far], n_points, (ends[0][far], ends[1][far])
-        )
-        lowest[far] = all_heights.argmin(axis=1)
-        height[far] = all_heights[np.arange(len(far)), lowest[far]]
+        whole = profiles(field, nodes, edges[far], n_points, heights)
+        lowest[far] = whole.argmin(axis=1)
+        height[far] = whole.min(axis=1)
     near = np.flatnonzero(short)
     if len(near):
-        A, B = A[near], B[near]
-        rough = ROUGH_STEP * profiles(field, A, B, n_rough + 1).argmin(axis=1)
+        rough = profiles(field, nodes, edges[near], n_rough + 1).argmin(axis=1)
         beside = np.arange(1 - ROUGH_STEP, ROUGH_STEP)
-        number = np.clip(rough[:, None] + beside, 0, n_points - 1)
-        t = np.linspace(0.0, 1.0, n_points)[number][:, :, None]
-        points = A[:, None, :] * (1.0 - t) + B[:, None, :] * t
-        heights = potential(field, points.reshape(-1, A.shape[1])).reshape(number.shape)
-        best, rows = heights.argmin(axis=1), np.arange(len(near))
-        lowest[near], height[near] = number[rows, best], heights[rows, best]
+        number = np.clip(ROUGH_STEP * rough[:, None] + beside, 0, n_points - 1)
+        t = np.linspace(0.0, 1.0, n_points)[number]
+        fine = potential_along(field, nodes, edges[near], t)
+        lowest[near] = number[np.arange(len(near)), fine.argmin(axis=1)]
+        height[near] = fine.min(axis=1)
     return height, lowest
 
 
 def _zoom(field: Field, candidates: Saddles) -> Saddles:
-    """Find the lowest points of the segments between the points of their profiles.
+    """Find the lowest points of the segments between the points of their profiles."""
+    chunks = chunk_slices(len(candidates.height), len(field.centers)) or [slice(0, 0)]
+    found = [_zoom_some(field, _take(candidates, chunk)) for chunk in chunks]
+    parts: list[Any] = [np.concatenate(part) for part in zip(*found, strict=True)]
+    return Saddles(*parts)
 
-    There the slope changes its sign: by false position, with the rule of Illinois.
-    Where it falls past the end of a segment, the saddle is sought a step further on:
-    ``reach`` then leads there, and is zero elsewhere.
+
+def _zoom_some(field: Field, candidates: Saddles) -> Saddles:
+    """Seek where the slope changes its sign.
+
+    By false position, with the rule of Illinois. Where it falls past the end of a
+    segment, the saddle is sought a step further on: ``reach`` then leads there, and is
+    zero elsewhere.
     """
     point, reach = candidates.point, candidates.reach
-
-    def slope(t: Floats) -> Floats:
-        g = in_chunks(
-            lambda Z: gradient(field, field.evaluate(Z)),
-            point + t[:, None] * reach,
-            len(field.centers),
-        )
-        return np.asarray(np.einsum("md,md->m", g, reach))
-
+    slope = slopes(field, point, reach)
     low, high = -np.ones(len(point)), np.ones(len(point))
     falls, rises = slope(low), slope(high)
     valley = (falls < 0) & (rises > 0)

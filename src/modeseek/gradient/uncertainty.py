@@ -19,7 +19,7 @@ from modeseek.field.basis import inverse_square, squared_distances
 from modeseek.field.fields import KernelField, PotentialField, gradient
 from modeseek.field.own import LinearField, basis_of_field
 from modeseek.rows.arrays import Floats
-from modeseek.rows.blocks import chunk_slices, map_blocks, one_blas_thread
+from modeseek.rows.blocks import chunk_slices, in_chunks, map_blocks, one_blas_thread
 
 #: Influence of rows (m, d) on r differences of heights: (m, r).
 Influence: TypeAlias = Callable[[Floats], Floats]
@@ -88,15 +88,17 @@ def kernel_influence(field: KernelField, tops: Floats, bottoms: Floats) -> Influ
     # No row has more of the density at a point than all; rounding of huge distances
     # may say so.
     most = -field.log_weights.min()
+    above, below = (
+        in_chunks(field.log_density, points, len(field.centers))
+        for points in (tops, bottoms)
+    )
 
-    def ratio(Z: Floats, points: Floats) -> Floats:
+    def ratio(Z: Floats, points: Floats, log_density: Floats) -> Floats:
         D = squared_distances(Z, points, 1.0 / field.widths)
-        return np.asarray(
-            np.exp(np.minimum(most, -0.5 * D - field.log_density(points)))
-        )
+        return np.asarray(np.exp(np.minimum(most, -0.5 * D - log_density)))
 
     def influence(Z: Floats) -> Floats:
-        return ratio(Z, tops) - ratio(Z, bottoms)
+        return ratio(Z, tops, above) - ratio(Z, bottoms, below)
 
     return influence
 

@@ -356,8 +356,10 @@ def check_widths_match(widths: Floats, C: Floats) -> None:
             "bandwidth has widths so far apart that their squares overflow: bring the "
             "features to one scale, for instance with StandardScaler."
         )
+    least = (widths == widths.min(axis=0)).all(axis=1)
+    narrowest = widths[least][:1] if least.any() else widths
     with np.errstate(over="ignore"):  # clipped at once
-        scaled = [np.clip(C / row, -FARTHEST, FARTHEST) for row in widths]
+        scaled = [np.clip(C / row, -FARTHEST, FARTHEST) for row in narrowest]
     narrow = max(map(typical_distance, scaled)) > 1.0 / NARROWEST_WIDTH
     if narrow or widths[np.isfinite(widths)].max() > WIDEST_WIDTH:
         raise ValueError(

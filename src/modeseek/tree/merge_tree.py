@@ -288,12 +288,18 @@ class Saddles(NamedTuple):
 
 def best_of_pairs(candidates: Saddles) -> Saddles:
     """Highest candidate of every pair of modes."""
-    order = np.lexsort((-candidates.height, candidates.high, candidates.low))
-    low, high = candidates.low[order], candidates.high[order]
+    best = highest_of_pairs(candidates.low, candidates.high, candidates.height)
+    parts: list[Any] = [part[best] for part in candidates]
+    return Saddles(*parts)
+
+
+def highest_of_pairs(low: Integers, high: Integers, height: Floats) -> Integers:
+    """Numbers of the highest candidates of every pair of modes."""
+    order = np.lexsort((-height, high, low))
+    low, high = low[order], high[order]
     first = np.ones(len(order), dtype=bool)
     first[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
-    best: list[Any] = [part[order[first]] for part in candidates]
-    return Saddles(*best)
+    return np.asarray(order[first])
 
 
 def spanning_saddles(best: Saddles, n_modes: int) -> Saddles:
