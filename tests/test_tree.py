@@ -7,10 +7,15 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from modeseek.field.ascent import climb, fixed_point
-from modeseek.field.fields import KernelField, PotentialField, SeparateField
+from modeseek.field.fields import (
+    KernelField,
+    PotentialField,
+    SeparateField,
+    gradient,
+)
 from modeseek.field.modes import assign_modes, find_modes
 from modeseek.field.saddles import build_tree
-from modeseek.field.segments import potential_along, profiles
+from modeseek.field.segments import potential_along, profiles, slopes
 from modeseek.tree import MergeTree
 from modeseek.tree.merge_tree import Saddles, merge_down
 
@@ -468,6 +473,21 @@ def test_profiles_of_kernels_leave_out_only_what_rounding_would(width, d):
         potential_along(field, nodes, pairs, t),
         field.log_density(points.reshape(-1, d)).reshape(t.shape),
         atol=1e-14 * (1.0 + d / width**2),  # of squared distances
+    )
+
+
+@pytest.mark.parametrize("width", [0.05, 1.0])
+def test_slopes_along_segments_are_those_of_the_gradient(width):
+    rng = np.random.default_rng(0)
+    centers, weights = rng.normal(size=(200, 3)), rng.uniform(0.01, 1.0, 200)
+    widths = width * np.array([1.0, 2.0, np.inf])  # the last is not in the model
+    field = KernelField(centers, widths, np.log(weights / weights.sum()))
+    middle, reach = centers[:50], 0.1 * rng.normal(size=(50, 3))
+    t = rng.uniform(-1.0, 1.0, 50)
+    here = field.evaluate(middle + t[:, None] * reach)
+    expected = (gradient(field, here) * reach).sum(axis=1)
+    np.testing.assert_allclose(
+        slopes(field, middle, reach)(t), expected, rtol=1e-9, atol=1e-10
     )
 
 
