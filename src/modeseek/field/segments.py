@@ -92,6 +92,7 @@ def _kernels_along(
     nodes, pairs = nodes[used], pairs.reshape(-1, 2)
     logs = exponents(nodes, field.centers, 1.0 / field.widths)
     shares = np.stack([1.0 - t, t], axis=2)  # of the ends at the points, (e, p, 2)
+    top = np.logaddexp.reduce(field.log_weights)  # rounding of huge squares goes beyond
 
     def heights(segments: slice) -> Floats:
         ends = logs[pairs[segments]]  # (m, 2, b)
@@ -101,9 +102,11 @@ def _kernels_along(
         )
         E = shares[segments] @ ends[:, :, kept]
         height = few.shares(E.reshape(-1, E.shape[2]))[1].reshape(E.shape[:2])
-        start, end = (nodes[end] / field.widths for end in pairs[segments].T)
-        bend = 0.5 * np.square(end - start).sum(axis=1, keepdims=True)
-        return np.asarray(height + t[segments] * (1.0 - t[segments]) * bend)
+        start, end = (nodes[end] for end in pairs[segments].T)
+        way = (end - start) / field.widths
+        bend = 0.5 * np.square(way).sum(axis=1, keepdims=True)
+        height += t[segments] * (1.0 - t[segments]) * bend
+        return np.minimum(height, top)
 
     size = max(1, CHUNK_ELEMENTS // (t.shape[1] * len(field.centers)))
     return np.concatenate([heights(chunk) for chunk in row_slices(len(pairs), size)])
