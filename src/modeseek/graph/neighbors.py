@@ -29,7 +29,7 @@ FEWEST_TO_ARRANGE = 10_000
 DISTANCE_ROUNDING = 1e-9
 
 #: Rows of a block, a multiple of what scikit-learn takes at once.
-BLOCK = 4096
+BLOCK = 1024
 
 
 class Search:

@@ -49,7 +49,7 @@ GUIDES_BEYOND = 1024
 ALONE = 1.5
 
 #: Rows of a block.
-BLOCK_ROWS = 1 << 16
+BLOCK_ROWS = 1 << 14
 
 
 class Guides(NamedTuple):
