@@ -43,8 +43,9 @@ classes.
 
 `real` and `uci` were in sight when rules were chosen, so that their figures flatter by
 an unknown amount. The family `drawn`, {n_drawn} drawings of at most 2,000 rows, mostly
-in the plane, took no part: there the mean index is {drawn}, and was {before} before
-coordinates were looked for.
+in the plane, took no part in choosing coordinates; it was in sight when pieces that no
+neighbours connect were kept apart, which helps most there. Its mean index is {drawn},
+and was {before} before coordinates were looked for.
 """
 
 NOISE = """\
@@ -74,7 +75,9 @@ random rotation of all of them.
 {wanted}
 
 Units do not matter, as features are standardised first, and a rotation changes little.
-With 48 features of noise the three clusters are found, but labels are worse.
+Among 48 features of noise the two that differ make the coordinates by themselves; after
+a rotation all 50 do, and the index is 0.01 lower. There 1,000 rows do not tell the
+directions better: a Gaussian mixture told three components of one covariance has 0.89.
 """
 
 STABILITY = """\
@@ -110,9 +113,9 @@ column does without the latter.
 {wanted}
 
 Where no valley is certain the tree is that of the graph of rows, whose modes of chance
-have prominences of 0.3 to 1.4 where the truth is near 0. Its standard error, 0.42 for
-any data, is so large that being right within it says little: the last column is the
-stricter one. Great heights are estimated too low by more than their standard errors
+have prominences of 0.3 to 1.4 where the truth is near 0. Two of its standard errors are
+what chance makes of flat rows, so that being right within them says no more than that
+the rows do not tell: the last column is the stricter one. Great heights are estimated too low by more than their standard errors
 say, most of all in the triangle, where the estimate is the lower of two valleys that
 are equally deep. The default rule merges modes of a prominence below 0.3, so that
 mixtures below it are one cluster by intention. One Gaussian of random covariance is
