@@ -76,8 +76,7 @@ random rotation of all of them.
 
 Units do not matter, as features are standardised first, and a rotation changes little.
 Among 48 features of noise the two that differ make the coordinates by themselves; after
-a rotation all 50 do, and the index is 0.01 lower. There 1,000 rows do not tell the
-directions better: a Gaussian mixture told three components of one covariance has 0.89.
+a rotation all 50 do, and the index is 0.01 lower.
 """
 
 STABILITY = """\
@@ -115,11 +114,11 @@ column does without the latter.
 Where no valley is certain the tree is that of the graph of rows, whose modes of chance
 have prominences of 0.3 to 1.4 where the truth is near 0. Two of its standard errors are
 what chance makes of flat rows, so that being right within them says no more than that
-the rows do not tell: the last column is the stricter one. Great heights are estimated too low by more than their standard errors
-say, most of all in the triangle, where the estimate is the lower of two valleys that
-are equally deep. The default rule merges modes of a prominence below 0.3, so that
-mixtures below it are one cluster by intention. One Gaussian of random covariance is
-among the noise above.
+the rows do not tell: the last column is the stricter one. Great heights are estimated
+too low by more than their standard errors say, most of all in the triangle, where the
+estimate is the lower of two valleys that are equally deep. The default rule merges
+modes of a prominence below 0.3, so that mixtures below it are one cluster by intention.
+One Gaussian of random covariance is among the noise above.
 """
 
 TIME = """\
