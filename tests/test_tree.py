@@ -17,7 +17,12 @@ from modeseek.field.modes import assign_modes, find_modes
 from modeseek.field.saddles import build_tree
 from modeseek.field.segments import potential_along, profiles, slopes
 from modeseek.tree import MergeTree
-from modeseek.tree.merge_tree import Saddles, merge_down
+from modeseek.tree.merge_tree import (
+    Saddles,
+    best_of_pairs,
+    merge_down,
+    spanning_saddles,
+)
 
 
 def make_field(centers, theta, widths=1.0, base=0.0):
@@ -504,3 +509,20 @@ def test_no_saddle_is_below_a_straight_line_between_near_modes():
         pairs = np.column_stack([np.full(len(others), a), others])
         lowest = profiles(field, modes, pairs, 2001).min(axis=1)
         assert (highest[a, others] >= lowest - 1e-9).all()
+
+
+def test_spanning_saddles_make_the_same_tree():
+    rng = np.random.default_rng(11)
+    heights = np.sort(rng.normal(size=30))[::-1]
+    low, high = np.triu_indices(30, 1)
+    some = rng.random(len(low)) < 0.4
+    some |= high == low + 1  # they connect all
+    low, high = low[some], high[some]
+    height = np.minimum(heights[low], heights[high]) - rng.exponential(size=len(low))
+    point = rng.normal(size=(len(low), 2))
+    saddles = best_of_pairs(Saddles(low, high, height, point, np.zeros_like(point)))
+    few = spanning_saddles(saddles, 30)
+    assert len(few.low) == 29
+    one, other = merge_down(heights, saddles), merge_down(heights, few)
+    for name in ("child", "parent", "passes", "saddles", "prominence"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))

@@ -26,10 +26,10 @@ Singles: TypeAlias = NDArray[np.float32]
 #: thread some.
 LEAST_BLOCK, BLOCK = 1 << 13, 1 << 15
 
-#: Most nodes of a cell, from few to many nodes, and cells of nodes that are neither: a
-#: million rows in 10 features, ten blobs with some modes each, found theirs among 9,000
-#: nodes in 0.6 of the time that they took with cells of 50.
-LEAST_CELL, CELL_NODES, ENOUGH_CELLS = 16, 128, 48
+#: Most nodes of a cell where there are many: a million rows in 10 features, ten blobs
+#: with some modes each, found theirs among 9,000 nodes in 0.6 of the time that cells of
+#: 50 take. Fewer nodes are cut into so many cells, of so many nodes at least.
+CELL_NODES, ENOUGH_CELLS, LEAST_CELL = 128, 48, 16
 
 #: What rounding may change of a distance, in those of row and cells from the origin.
 SLACK = 1e-3

@@ -13,7 +13,7 @@ import numpy as np
 from modeseek.graph.edges import EDGE_NEIGHBORS, Neighbors, safe_log
 from modeseek.graph.neighbors import DISTANCE_ROUNDING, Search
 from modeseek.rows.arrays import Bools, Floats, Integers
-from modeseek.rows.blocks import chunk_slices, map_blocks
+from modeseek.rows.blocks import chunk_rows, map_blocks
 
 #: Neighbour whose distance half-way along an edge is compared with that at its ends.
 MIDWAY_NEIGHBOR = 5
@@ -68,17 +68,13 @@ def _midway_neighbors(
     Half-way between neighbours they are among both ends and their neighbours, but for
     one in a hundred in 50 dimensions; only along ties they are sought.
     """
-    distance, index = np.empty(len(edges)), np.empty((len(edges), q), dtype=np.intp)
-    columns = 2 * (near.node.shape[1] + 1) * search.nodes.shape[1]
 
-    def kernel(block: slice) -> None:
-        for part in chunk_slices(block.stop - block.start, columns):
-            rows = slice(block.start + part.start, block.start + part.stop)
-            found = _midway_among(search.nodes, near, edges[rows], q)
-            distance[rows], index[rows] = found
+    def kernel(rows: slice) -> tuple[Floats, Integers]:
+        return _midway_among(search.nodes, near, edges[rows], q)
 
-    for _ in map_blocks(kernel, len(edges), n_jobs=n_jobs):
-        pass
+    size = chunk_rows(2 * (near.node.shape[1] + 1) * search.nodes.shape[1])
+    parts = map_blocks(kernel, len(edges), n_jobs=n_jobs, size=size)
+    distance, index = (np.concatenate(part) for part in zip(*parts, strict=True))
     distance = np.hypot(distance, search.grain)
     one, two = edges.T
     neighbors = near.node[:, :EDGE_NEIGHBORS]
@@ -136,21 +132,18 @@ def _midway_bounds(
     """
     nodes, m = search.nodes, len(near.node)
     to = near.node[:, :EDGE_NEIGHBORS]
-    distance, certain = np.empty(to.shape), np.empty(to.shape, dtype=bool)
-    columns = near.node.shape[1] * max(to.shape[1], nodes.shape[1])
 
-    def kernel(block: slice) -> None:
-        for part in chunk_slices(block.stop - block.start, columns):
-            rows = slice(block.start + part.start, block.start + part.stop)
-            V = nodes[near.node[rows]] - nodes[rows, None]
-            square = np.einsum("ijd,ijd->ij", V, V)
-            distance[rows] = _midway_distances(V, square, to.shape[1], q)
-            half = 0.5 * np.sqrt(square[:, : to.shape[1]])
-            others = np.sqrt(square[:, -1:]) * (1.0 - DISTANCE_ROUNDING) - half
-            certain[rows] = distance[rows] <= others
+    def kernel(rows: slice) -> tuple[Floats, Bools]:
+        V = nodes[near.node[rows]] - nodes[rows, None]
+        square = np.einsum("ijd,ijd->ij", V, V)
+        distance = _midway_distances(V, square, to.shape[1], q)
+        half = 0.5 * np.sqrt(square[:, : to.shape[1]])
+        others = np.sqrt(square[:, -1:]) * (1.0 - DISTANCE_ROUNDING) - half
+        return distance, distance <= others
 
-    for _ in map_blocks(kernel, m, n_jobs=n_jobs):
-        pass
+    size = chunk_rows(near.node.shape[1] * max(to.shape[1], nodes.shape[1]))
+    parts = map_blocks(kernel, m, n_jobs=n_jobs, size=size)
+    distance, certain = (np.concatenate(part) for part in zip(*parts, strict=True))
     bound = np.hypot(distance, search.grain)
     start = np.arange(m)[:, None]
     others = to != start

@@ -83,17 +83,20 @@ class Search:
                 self._cells = cut_cells(self.nodes)
             index = nearest_labels(self._cells, Z, self._n_jobs)
         left = np.flatnonzero(index < 0)
+        if len(left):
+            index[left] = self._nearest_of_all(Z[left])
+        off = Z - self.nodes[index]
+        return np.sqrt(np.einsum("ij,ij->i", off, off))[:, None], index[:, None]
+
+    def _nearest_of_all(self, Z: Floats) -> Integers:
         origin = np.median(self.nodes, axis=0)
         nodes = self.nodes - origin
 
         def kernel(rows: slice) -> Integers:
-            return nearest_of(nodes, Z[left[rows]] - origin)
+            return nearest_of(nodes, Z[rows] - origin)
 
-        if len(left):
-            parts = map_blocks(kernel, len(left), n_jobs=self._n_jobs, size=BLOCK)
-            index[left] = np.concatenate(list(parts))
-        off = Z - self.nodes[index]
-        return np.sqrt(np.einsum("ij,ij->i", off, off))[:, None], index[:, None]
+        parts = map_blocks(kernel, len(Z), n_jobs=self._n_jobs, size=BLOCK)
+        return np.concatenate(list(parts))
 
     def _query_by_products(self, Z: Floats, k: int) -> tuple[Floats, Integers]:
         """Find candidates by products, and their distances by differences.

@@ -67,9 +67,14 @@ def row_slices(n_rows: int, size: int) -> list[slice]:
     return [slice(i, min(i + size, n_rows)) for i in range(0, n_rows, size)]
 
 
+def chunk_rows(n_columns: int) -> int:
+    """Rows of a work array of ``n_columns`` that stays in cache."""
+    return max(64, CHUNK_ELEMENTS // max(1, n_columns))
+
+
 def chunk_slices(n_rows: int, n_columns: int) -> list[slice]:
     """Cut rows so that a work array of ``n_columns`` stays in cache."""
-    return row_slices(n_rows, max(64, CHUNK_ELEMENTS // max(1, n_columns)))
+    return row_slices(n_rows, chunk_rows(n_columns))
 
 
 def in_chunks(
