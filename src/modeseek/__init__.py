@@ -17,7 +17,7 @@ __all__ = [
     "RoundingWarning",
     "compare_clusterings",
 ]
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 #: Where the public names live. They are imported when they are first asked for, so
 #: that the command line answers before scikit-learn has been loaded.
