@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris, make_blobs
+from sklearn.metrics import adjusted_rand_score
 
 from modeseek import LogDensityGradient, ModeClustering
 from modeseek.rows.rounding import (
@@ -12,6 +13,7 @@ from modeseek.rows.rounding import (
     find_rounding,
     grain_of,
     narrowest_widths,
+    split_coarse,
 )
 
 
@@ -110,3 +112,46 @@ def test_the_narrowest_widths_are_the_grain_together_and_a_step_alone():
     np.testing.assert_array_equal(together, np.full(3, grain_of(steps)))
     np.testing.assert_array_equal(narrowest_widths(steps, 3, together=False), steps)
     assert not narrowest_widths(None, 3, together=True).any()
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["four values", "ratings", "counts"])
+def test_ratings_and_counts_beside_measurements_are_no_clusters(kind, n_features):
+    rng = np.random.default_rng(3)
+    column = {
+        "four values": rng.integers(0, 4, 1500),
+        "ratings": rng.integers(1, 11, 1500),
+        "counts": rng.poisson(1.0, 1500),
+    }[kind]
+    X = np.column_stack([rng.normal(size=(1500, n_features)), column])
+    assert ModeClustering().fit(X).n_clusters_ == 1
+
+
+def test_groups_that_counts_tell_apart_are_clusters():
+    rng = np.random.default_rng(1)
+    group = np.arange(1200) % 2
+    count = rng.binomial(3, 0.5, 1200) + 8 * group
+    X = np.column_stack([rng.normal(size=(1200, 2)), count])
+    model = ModeClustering().fit(X)
+    assert adjusted_rand_score(group, model.labels_) > 0.99
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    k = len(model.modes_)
+    np.testing.assert_array_equal(model.predict_modes(model.modes_), np.arange(k))
+
+
+def test_only_few_values_beside_smooth_features_are_coarse():
+    rng = np.random.default_rng(5)
+    X = np.column_stack(
+        [
+            rng.normal(size=500),
+            rng.integers(0, 2, 500),
+            rng.integers(0, 6, 500),
+            rng.integers(0, 40, 500),
+        ]
+    )
+    rounding = find_rounding(X)
+    coarse, fine = split_coarse(rounding, np.ones(4, dtype=bool))
+    np.testing.assert_array_equal(coarse.step > 0, [False, False, True, False])
+    np.testing.assert_array_equal(fine.step > 0, [False, True, False, True])
+    alone, _ = split_coarse(rounding, np.array([False, True, True, True]))
+    assert not alone.step.any()

@@ -40,7 +40,7 @@ from modeseek.rows.blocks import one_blas_thread
 from modeseek.rows.components import shrink_components
 from modeseek.rows.coordinates import TINY, Frame
 from modeseek.rows.ranking import Sample, draw_centers
-from modeseek.rows.rounding import Rounding, grain_of
+from modeseek.rows.rounding import Rounding, grain_of, split_coarse, spread_steps
 from modeseek.rows.subsample import Overview, larger_sample
 from modeseek.rows.summary import Summary
 from modeseek.tree.merge_tree import LateTree, MergeTree
@@ -191,16 +191,21 @@ def graph_landscape(
     """Graph of nodes, in a frame, with its tree.
 
     Copies of rows count, unless features were rounded: then rows may be equal by that
-    alone, and copies do not make them denser.
+    alone, and copies do not make them denser. Counts and ratings among measurements are
+    spread over their steps for neighbours and heights; rows are located as they are.
     """
     nodes = nodes.arranged(frame)
-    grain = grain_of(frame.steps(rounding.step))
+    used = np.isfinite(np.broadcast_to(frame.unit, nodes.rows.shape[1]))
+    coarse, fine = split_coarse(rounding, used)
+    grain = grain_of(frame.steps(fine.step))
     counts = nodes.counts
     if grain > 0 and not nodes.n_single:
         counts = np.ones(len(counts))
+    spread = spread_steps(nodes.rows, coarse, np.random.default_rng(0))
     graph, tree = build_graph(
-        frame.enter(nodes.rows), counts, grain, n_jobs, nodes.n_single
+        frame.enter(spread), counts, grain, n_jobs, nodes.n_single
     )
+    graph = graph._replace(nodes=frame.enter(nodes.rows))
     tree = tree._replace(saddles=frame.leave(tree.saddles))
     weights = np.bincount(graph.mode, weights=nodes.counts).astype(np.float64)
     return GraphLandscape(frame, nodes.rows, graph, weights, tree)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from modeseek.errors import warn_user
-from modeseek.rows.arrays import Floats, Integers, Reals
+from modeseek.rows.arrays import Bools, Floats, Integers, Reals
 
 #: A feature is rounded if its values are shared by so many distinct rows on average.
 ROWS_PER_VALUE = 5.0
@@ -29,6 +29,10 @@ FEWEST_ROWS = 30
 
 #: Differences of values below this, relative to a typical one, come from arithmetic.
 ARITHMETIC = 1e-12
+
+#: Values of counts and ratings, which are too few to stand for places of their own; two
+#: or three may be groups.
+FEWEST_COARSE, MOST_COARSE = 4, 12
 
 #: Features that a warning names, and the number of values that have no step to tell.
 NAMED, STEPLESS = 5, 3
@@ -133,6 +137,32 @@ def find_rounding(X: Reals) -> Rounding:
             deviation = largest * (X[:, j] / largest).std()  # squares may overflow
             step[j] = min(gaps.min(), deviation)
     return Rounding(step, n_values)
+
+
+def split_coarse(rounding: Rounding, used: Bools) -> tuple[Rounding, Rounding]:
+    """Rounding of counts and ratings among measurements, and that of the rest.
+
+    Beside features (d,) that are used and not rounded, one of few values cuts the rows
+    into slices, between which there is nothing however many rows there are.
+    """
+    rounded = (rounding.step > 0) & used
+    few = (rounding.n_values >= FEWEST_COARSE) & (rounding.n_values <= MOST_COARSE)
+    coarse = rounded & few & bool((used & ~rounded).any())
+    return (
+        rounding._replace(step=np.where(coarse, rounding.step, 0.0)),
+        rounding._replace(step=np.where(coarse, 0.0, rounding.step)),
+    )
+
+
+def spread_steps(X: Reals, rounding: Rounding, rng: np.random.Generator) -> Floats:
+    """Rows with every value of a rounded feature anywhere in its step.
+
+    Gaps that are wider than a step stay, unlike with :func:`spread_ties`.
+    """
+    spread = np.array(X, dtype=np.float64)
+    for j in np.flatnonzero(rounding.step):
+        spread[:, j] += rounding.step[j] * (rng.random(len(X)) - 0.5)
+    return spread
 
 
 def spread_ties(X: Reals, rounding: Rounding, rng: np.random.Generator) -> Floats:
