@@ -9,7 +9,12 @@ from sklearn.datasets import make_blobs
 from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from modeseek.graph.edges import EDGE_NEIGHBORS, find_edges, find_neighbors
+from modeseek.graph.edges import (
+    EDGE_NEIGHBORS,
+    find_neighbors,
+    neighbor_edges,
+    tie_pieces,
+)
 from modeseek.graph.midway import MIDWAY_NEIGHBOR, edge_heights
 from modeseek.graph.neighbors import Search
 from modeseek.graph.ties import LARGE, TIES
@@ -18,7 +23,8 @@ from modeseek.graph.ties import LARGE, TIES
 def find_all(nodes, q=20, grain=0.0):
     search = Search(nodes, grain)
     near = find_neighbors(search, min(q, len(nodes) - 1))
-    return search, near, find_edges(nodes, near)
+    edges = neighbor_edges(near, EDGE_NEIGHBORS)
+    return search, near, tie_pieces(nodes, near, edges)
 
 
 def pieces_of(edges, m):

@@ -37,16 +37,11 @@ def find_neighbors(search: Search, q: int) -> Neighbors:
     return Neighbors(distance[:, 1:], index[:, 1:])
 
 
-def find_edges(nodes: Floats, near: Neighbors) -> Integers:
-    """Edges between near neighbours, and ties that connect all nodes; shape (e, 2).
+def neighbor_edges(near: Neighbors, q: int) -> Integers:
+    """Edges between every node and its q nearest; shape (e, 2).
 
     The lower number of an edge comes first, and edges are in ascending order.
     """
-    return tie_pieces(nodes, near, neighbor_edges(near, EDGE_NEIGHBORS))
-
-
-def neighbor_edges(near: Neighbors, q: int) -> Integers:
-    """Edges between every node and its q nearest."""
     m = len(near.node)
     return distinct_pairs(np.arange(m)[:, None], near.node[:, :q], m)
 
@@ -70,7 +65,7 @@ def find_pieces(near: Neighbors, edges: Integers, dimension: float) -> Integers:
 def tie_pieces(nodes: Floats, near: Neighbors, edges: Integers) -> Integers:
     """Add ties to the edges of a graph, until it is connected; shape (e, 2).
 
-    Every connected component is tied to its nearest nodes outside.
+    Every connected component is tied to its nearest nodes outside. Edges stay in order.
     """
     m = len(nodes)
     outside, few = np.arange(m), near.node[:, : 2 * EDGE_NEIGHBORS]

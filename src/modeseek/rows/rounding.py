@@ -40,8 +40,8 @@ NAMED, STEPLESS = 5, 3
 #: What is done about rounding: on the field, from row to row, in certified coordinates.
 WIDTHS = "No width is chosen that is narrower than what rounding makes equal"
 DISTANCES = (
-    "Distances count as those expected before the rounding, and rows that it made "
-    "equal count once"
+    "Distances count as those expected before the rounding, counts and ratings beside "
+    "other features are spread over their steps, and rows that it made equal count once"
 )
 STEPS = (
     "Values are spread over their steps, features with fewer than ten of them are left "
