@@ -19,6 +19,7 @@ import os
 import pickle
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,7 +27,12 @@ import numpy as np
 from sklearn.datasets import make_circles, make_moons
 
 import quality
-from modeseek.cluster.climbing import graph_frames, graph_landscape, nodes_of
+from modeseek.cluster.climbing import (
+    graph_frames,
+    graph_landscape,
+    nodes_of,
+    scale_within,
+)
 from modeseek.graph.chance import draw_chance_modes
 from modeseek.graph.landscape import GraphLandscape
 from modeseek.rows.components import FEWEST_FEATURES
@@ -151,18 +157,18 @@ def build_cases(data: quality.DataSet, half: int) -> list[Case]:
     rows = np.sort(rng.choice(len(data.X), n, replace=False))
     X = data.X[rows]
     overview = make_overview(ArrayRows(X, None, None), whole=False, n_jobs=None)
-    sample, nodes = overview.sample, overview.sample.ranking.first
-    return [
-        _case(
-            data,
-            rows,
-            X,
-            graph_landscape(
-                frame, nodes_of(sample, nodes), overview.rounding, n_jobs=None
-            ),
-        )
-        for frame in graph_frames(overview.summary.frame(), sample, nodes)
-    ]
+    sample, drawn = overview.sample, overview.sample.ranking.first
+    build = partial(
+        graph_landscape,
+        nodes=nodes_of(sample, drawn),
+        rounding=overview.rounding,
+        n_jobs=None,
+    )
+    frames = graph_frames(overview.summary.frame(), sample, drawn)
+    landscapes = [build(frame) for frame in frames]
+    if 1 < X.shape[1] < FEWEST_FEATURES:
+        landscapes = [build(scale_within(landscapes[0], build).frame)]
+    return [_case(data, rows, X, landscape) for landscape in landscapes]
 
 
 def _case(

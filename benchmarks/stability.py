@@ -10,10 +10,12 @@ rows, then ``--runs`` times each
 - jitter: all rows, each value moved by a thousandth of its feature's deviation
 - seeds: all rows with other seeds (modeseek only: hdbscan has none)
 
+The sets of the leaderboard (benchmarks/quality.py) follow: draws of 90 % of the rows.
+
 Agreement is the adjusted Rand index on the rows that two clusterings share: of each run
 with the clustering of all rows, and of the runs with each other. Rows that hdbscan
 calls noise are like one more cluster there; it gets standardised features, which
-modeseek makes itself.
+modeseek makes itself; on the leaderboard it gets both these and features as they are.
 Results are added to a CSV as they come, and those already there are not computed again.
 ``--docs`` puts the tables between the two comments of that page that name this script;
 ``--summary`` only reads the CSV.
@@ -53,7 +55,8 @@ IN_FOLDER = (
     ("uci", "yeast"),
 )
 
-ROWS, RUNS, SHARE_DRAWN, JITTER = 1500, 20, 0.95, 1e-3
+ROWS, RUNS, JITTER = 1500, 20, 1e-3
+SHARES = {"draws": 0.95, "smaller draws": 0.9}
 ABSENT = -2  # in place of a label
 MARKS = "<!-- benchmarks/stability.py -->", "<!-- end of benchmarks/stability.py -->"
 
@@ -92,7 +95,7 @@ MADE = {
 class Result(NamedTuple):
     """One line of the CSV."""
 
-    kind: str  # of the set: real or made
+    kind: str  # of the set: real, made or leaderboard
     set: str
     method: str
     change: str
@@ -118,21 +121,26 @@ def data_sets(folder: Path | None) -> Iterator[tuple[str, str, np.ndarray]]:
                 yield "real", data.name, data.X
     for name, make in MADE.items():
         yield "made", name, make()
+    if folder is not None and folder.is_dir():
+        for data in quality.load(folder, list(quality.FAMILIES), 100_000, 0):
+            yield "leaderboard", f"{data.family}/{data.name}", data.X
 
 
 def cluster(method: str, X: np.ndarray, seed: int) -> np.ndarray:
     """Labels, -1 for noise."""
     if method == "modeseek":
         return coordinates.fit_labels(X, seed)
-    return quality.hdbscan(StandardScaler().fit_transform(X), seed, 0)
+    if method == "hdbscan":
+        X = StandardScaler().fit_transform(X)
+    return quality.hdbscan(X, seed, 0)
 
 
 def runs(method: str, change: str, X: np.ndarray, n_runs: int) -> Iterator[np.ndarray]:
     """Yield labels of every run; ABSENT for rows that are not in it."""
     for run in range(1, n_runs + 1):
         rng = np.random.default_rng(run)
-        if change == "draws":
-            rows = np.sort(rng.permutation(len(X))[: int(SHARE_DRAWN * len(X))])
+        if change in SHARES:
+            rows = np.sort(rng.permutation(len(X))[: int(SHARES[change] * len(X))])
             labels = np.full(len(X), ABSENT)
             labels[rows] = cluster(method, X[rows], 0)
             yield labels
@@ -168,6 +176,7 @@ CASES = [
     *(("modeseek", change) for change in ("draws", "jitter", "seeds")),
     *(("hdbscan", change) for change in ("draws", "jitter")),
 ]
+LEADERBOARD_METHODS = ("modeseek", "hdbscan", "hdbscan, unscaled")
 
 
 def main() -> int:
@@ -220,7 +229,10 @@ def run(options: argparse.Namespace) -> None:
             if len(X) > options.rows:
                 rng = np.random.default_rng(0)
                 X = X[np.sort(rng.choice(len(X), options.rows, replace=False))]
-            for case in CASES:
+            cases = CASES
+            if kind == "leaderboard":
+                cases = [(method, "smaller draws") for method in LEADERBOARD_METHODS]
+            for case in cases:
                 if (kind, name, *case) not in done:
                     numbers = measure(*case, X, options.runs)
                     result = Result(kind, name, *case, *numbers)
@@ -252,10 +264,37 @@ def write_tables(results: list[Result], n_runs: int) -> str:
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     of_draws = {(r.set, r.method): r for r in results if r.change == "draws"}
-    for name in dict.fromkeys(r.set for r in results):
+    for name in dict.fromkeys(name for name, _ in of_draws):
         cells = [_draws_cell(of_draws[name, m]) for m in ("modeseek", "hdbscan")]
         lines.append(f"| {name} | {' | '.join(cells)} |")
+    lines += _leaderboard_lines(results)
     return "\n".join(lines) + "\n"
+
+
+def _leaderboard_lines(results: list[Result]) -> list[str]:
+    """Means of the sets of the leaderboard, of every method."""
+    of_method = {
+        method: [r for r in results if (r.kind, r.method) == ("leaderboard", method)]
+        for method in LEADERBOARD_METHODS
+    }
+    if not all(of_method.values()):
+        return []
+    n_sets = len(of_method["modeseek"])
+    lines = [
+        "",
+        f"Draws of 90 % of the rows of the {n_sets} sets of the leaderboard:",
+        "",
+        "| method | between two draws | with all rows | same number |",
+        "| --- | --- | --- | --- |",
+    ]
+    for method, of_these in of_method.items():
+        between, with_all, same = (
+            np.mean([getattr(r, name) for r in of_these])
+            for name in ("between", "with_all", "same")
+        )
+        cells = f"{between:.2f} | {with_all:.2f} | {100 * same:.0f} %"
+        lines.append(f"| {method} | {cells} |")
+    return lines
 
 
 def _mean_cell(results: list[Result], kind: str, change: str, method: str) -> str:

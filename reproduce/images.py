@@ -26,9 +26,11 @@ PAPER = {MEAN_SHIFT: (0.08, 0.03), LSLDG: (0.13, 0.06)}
 CLOSE = 0.03
 
 #: Pixels that carry a kernel of the mean shift, and its widths for colour and position
-#: in standard deviations; those of LSLDG are these, or four of the paper's candidates.
+#: in standard deviations; those of LSLDG are these, or four of the paper's candidates,
+#: the widest where colours are from 0 to 255 and places count pixels.
 KERNELS, WIDTHS = 300, (0.125, 0.25, 0.5, 1.0)
 PRINTED_WIDTHS = (0.1, 10.0**-0.5, 1.0, 10.0**0.5)
+WIDEST_PRINTED = (10.0**-0.5, 1.0, 10.0**0.5, 10.0)
 
 #: The reduced image whose pixels are the paper's centres.
 REDUCED = (11, 16)
@@ -37,21 +39,30 @@ REDUCED = (11, 16)
 SHIFTS: dict[str, dict[str, Any]] = {
     MEAN_SHIFT: {"lab": True},
     f"{MEAN_SHIFT}, RGB": {"lab": False},
+    f"{MEAN_SHIFT}, a kernel on every second pixel": {"lab": True, "kernels": None},
+    f"{MEAN_SHIFT}, the same, RGB unscaled, printed widths": {
+        "lab": False,
+        "kernels": None,
+        "widths": WIDEST_PRINTED,
+        "scaled": False,
+    },
 }
 READINGS: dict[str, dict[str, Any]] = {
     f"LSLDG, reduced image, {space}, {kind}{more}": {
         "lab": space == "Lab",
         "coefficients": kind,
         "widths": widths,
+        "scaled": "unscaled" not in more,
     }
     for space, kind, more, widths in (
         ("RGB", "separate", "", WIDTHS),
         ("Lab", "separate", "", WIDTHS),
         ("RGB", "shared", "", WIDTHS),
         ("RGB", "separate", ", printed widths", PRINTED_WIDTHS),
+        ("RGB", "separate", ", unscaled, printed widths", WIDEST_PRINTED),
     )
 }
-METHODS = (MEAN_SHIFT, LSLDG, DEFAULTS, f"{MEAN_SHIFT}, RGB", *READINGS)
+METHODS = (MEAN_SHIFT, LSLDG, DEFAULTS, *list(SHIFTS)[1:], *READINGS)
 
 #: Those that run on all images.
 COMPARED = (MEAN_SHIFT, LSLDG)
@@ -245,10 +256,11 @@ def compute_segments(data: Path, picture: int, method: str) -> dict[str, Any]:
     return {"ari": float(np.mean(scores)), "segments": len(np.unique(labels))}
 
 
-def pixels_as_rows(pixels: np.ndarray, lab: bool) -> np.ndarray:
-    """Colour and place of every pixel (height, width, 5), each of unit variance.
+def pixels_as_rows(pixels: np.ndarray, lab: bool, scaled: bool) -> np.ndarray:
+    """Colour and place of every pixel (height, width, 5).
 
-    Colours are whole numbers: they are spread by half a step either way.
+    If they are scaled, each of the two has unit variance. Colours are whole numbers:
+    they are spread by half a step either way.
     """
     from skimage.color import rgb2lab
 
@@ -256,7 +268,9 @@ def pixels_as_rows(pixels: np.ndarray, lab: bool) -> np.ndarray:
     spread = np.clip(pixels + rng.uniform(-0.5, 0.5, pixels.shape), 0.0, 255.0)
     colors = rgb2lab(spread / 255.0) if lab else spread
     place = np.moveaxis(np.indices(pixels.shape[:2]), 0, -1).astype(float)
-    parts = [p / np.sqrt(p.var(axis=(0, 1)).mean()) for p in (colors, place)]
+    parts = [colors, place]
+    if scaled:
+        parts = [p / np.sqrt(p.var(axis=(0, 1)).mean()) for p in parts]
     return np.concatenate(parts, axis=-1)
 
 
@@ -265,22 +279,33 @@ def two_widths(candidates: tuple[float, ...]) -> np.ndarray:
     return np.array([[c] * 3 + [s] * 2 for c in candidates for s in candidates])
 
 
-def mean_shift_segments(pixels: np.ndarray, lab: bool) -> np.ndarray:
+def mean_shift_segments(
+    pixels: np.ndarray,
+    lab: bool,
+    kernels: int | None = KERNELS,
+    widths: tuple[float, ...] = WIDTHS,
+    scaled: bool = True,
+) -> np.ndarray:
     """Basins of a kernel density estimate with two widths chosen by likelihood.
 
-    Kernels are on a draw of pixels; every second pixel each way climbs.
+    Kernels are on a draw of pixels, or on those that climb: every second one each way.
     """
-    grid = pixels_as_rows(pixels, lab)
-    rows = grid.reshape(-1, 5)
-    rng = np.random.default_rng(0)
-    drawn = rng.choice(len(rows), min(KERNELS, len(rows)), replace=False)
-    estimator = KernelDensityGradient(two_widths(WIDTHS))
-    model = ModeClustering(estimator, prominence=0.0).fit(rows[drawn])
+    grid = pixels_as_rows(pixels, lab, scaled)
+    rows = grid[::2, ::2].reshape(-1, 5)
+    if kernels is not None:
+        rows, rng = grid.reshape(-1, 5), np.random.default_rng(0)
+        rows = rows[rng.choice(len(rows), min(kernels, len(rows)), replace=False)]
+    estimator = KernelDensityGradient(two_widths(widths))
+    model = ModeClustering(estimator, prominence=0.0).fit(rows)
     return predict_pixels(model, grid)
 
 
 def lsldg_segments(
-    pixels: np.ndarray, lab: bool, coefficients: str, widths: tuple[float, ...]
+    pixels: np.ndarray,
+    lab: bool,
+    coefficients: str,
+    widths: tuple[float, ...],
+    scaled: bool,
 ) -> np.ndarray:
     """The paper's setting for images, as far as it says: centres, two widths.
 
@@ -288,7 +313,7 @@ def lsldg_segments(
     """
     from skimage.transform import resize
 
-    grid = pixels_as_rows(pixels, lab)
+    grid = pixels_as_rows(pixels, lab, scaled)
     estimator = LogDensityGradient(
         centers=resize(grid, (*REDUCED, 5), anti_aliasing=True).reshape(-1, 5),
         bandwidth=two_widths(widths),
@@ -350,12 +375,13 @@ def table_1(lab: Lab, lacking: str) -> Entry:
         "image is its mean over the human segmentations. The mean shift has "
         f"kernels on {KERNELS} drawn pixels, its two widths are chosen by likelihood, "
         "and every second pixel each way climbs; the paper does not say how it made "
-        "this feasible. It does give LSLDG's centres, the pixels of a reduced image, "
-        "but neither the colour space, the scale of colours and places, whether "
-        "coefficients are shared, nor the candidates for the two widths: the readings "
-        "below differ in these. LSLDG of the first line is that of the library, with "
-        "shared coefficients, colours in Lab and centres drawn on a grid. Our defaults "
-        "also join modes and regions whose border hardly shows.",
+        "this feasible, and two readings have a kernel on each of these. It does give "
+        "LSLDG's centres, the pixels of a reduced image, but neither the colour "
+        "space, the scale of colours and places, whether coefficients are shared, nor "
+        "the candidates for the two widths: the readings below differ in these. LSLDG "
+        "of the first line is that of the library, with shared coefficients, colours "
+        "in Lab and centres drawn on a grid. Our defaults also join modes and regions "
+        "whose border hardly shows.",
         segment_claims(rows, ari),
         tables=[segment_table(rows, ari)],
         extent=extent(batch, rows, method=MEAN_SHIFT),

@@ -12,6 +12,7 @@ from modeseek.tree.default_cut import (
     ChanceModes,
     chance_of,
     chance_prominence,
+    least_discovered,
     lowest_level,
     merges_on_field,
     merges_on_rows,
@@ -108,13 +109,25 @@ def test_many_clusters_above_a_gap_are_evidence_together():
 def test_many_features_ask_for_valleys_that_stand_by_themselves():
     bound = chance_prominence(1000, 2.0)
     nothing = chance_modes([])
-    p = [9.0, 1.2 * bound, 1.1 * bound, 0.81 * bound, 0.79 * bound]
+    p = [9.0, 1.2 * bound, 1.1 * bound, 0.86 * bound, 0.80 * bound]
     for strict, wanted in ((True, [0, 0, 1, 1, 1]), (False, [0, 0, 0, 0, 1])):
         made = merges_on_rows(tree_of(p), 1000, 2.0, nothing, strict=strict)
         np.testing.assert_array_equal(made, np.array(wanted, dtype=bool))
     # The deepest valley counts from the bound on.
     made = merges_on_rows(tree_of(p[2:]), 1000, 2.0, nothing, strict=True)
     np.testing.assert_array_equal(made, [False, True, True])
+
+
+def test_one_merge_in_twenty_may_be_expected_by_chance():
+    bound = float(chance_prominence(1000, 2.0))
+    # Chance makes one of 0.9 times the bound in 12 % of draws: 0.128 in each.
+    assert least_discovered(np.full(2, 0.9 * bound), bound) == np.inf
+    assert least_discovered(np.full(3, 0.9 * bound), bound) == 0.9 * bound
+    # Those above are let in by those below, as if they were as low.
+    mixed = np.array([1.2, 0.91, 0.9]) * bound
+    assert least_discovered(mixed, bound) == mixed[2]
+    assert least_discovered(np.full(1000, 0.3 * bound), bound) == np.inf
+    assert least_discovered(np.empty(0), bound) == np.inf
 
 
 def test_without_draws_the_bound_is_the_level():

@@ -314,3 +314,30 @@ def test_constant_scores_are_compared_without_a_t_test():
     scores = {LSLDG: [0.0, 0.0], MEAN_SHIFT: [0.0, 0.0], "k-means": [-0.1, -0.1]}
     best = comparison.comparable(lines(scores), "s", list(scores))
     assert best == {LSLDG, MEAN_SHIFT}
+
+
+def test_pixels_as_rows_are_scaled_or_as_they_are():
+    pixels = np.random.default_rng(0).integers(0, 256, size=(6, 8, 3), dtype=np.uint8)
+    plain = images.pixels_as_rows(pixels, lab=False, scaled=False)
+    np.testing.assert_allclose(plain[..., :3], pixels, atol=0.5)
+    np.testing.assert_array_equal(
+        plain[..., 3:], np.moveaxis(np.indices((6, 8)), 0, -1)
+    )
+    scaled = images.pixels_as_rows(pixels, lab=False, scaled=True)
+    for part in (slice(3), slice(3, 5)):
+        np.testing.assert_allclose(scaled[..., part].var(axis=(0, 1)).mean(), 1.0)
+
+
+@pytest.mark.parametrize("method", [*list(images.SHIFTS)[-2:], [*images.READINGS][-1]])
+def test_readings_of_table_1_tell_two_halves_apart(method):
+    rng = np.random.default_rng(0)
+    pixels = rng.normal(60.0, 8.0, size=(14, 20, 3))
+    pixels[:, 10:] += 120.0
+    pixels = pixels.clip(0, 255).astype(np.uint8)
+    segment = images.mean_shift_segments
+    options = images.SHIFTS.get(method)
+    if options is None:
+        segment, options = images.lsldg_segments, images.READINGS[method]
+    labels = segment(pixels, **options)
+    assert labels.shape == (14, 20)
+    assert not set(labels[:, :9].ravel()) & set(labels[:, 11:].ravel())

@@ -311,7 +311,7 @@ def test_pieces_merge_after_all_that_is_inside_them():
 
 
 def test_rings_are_clusters_by_default():
-    X = rings([1.0, 2.0, 3.0, 4.0])
+    X = rings([1.0, 2.0, 3.0, 4.0], n=500)
     model = ModeClustering().fit(X)
-    truth = np.repeat(np.arange(4), 250)
+    truth = np.repeat(np.arange(4), 500)
     assert adjusted_rand_score(truth, model.labels_) == 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from functools import partial
 from typing import NamedTuple
@@ -37,16 +38,21 @@ from modeseek.graph.unexplained import (
 )
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.blocks import one_blas_thread
-from modeseek.rows.components import shrink_components
-from modeseek.rows.coordinates import TINY, Frame
+from modeseek.rows.components import FEWEST_FEATURES, shrink_components
+from modeseek.rows.coordinates import TINY, Frame, spread_within
 from modeseek.rows.ranking import Sample, draw_centers
 from modeseek.rows.rounding import Rounding, grain_of, split_coarse, spread_steps
 from modeseek.rows.subsample import Overview, larger_sample
 from modeseek.rows.summary import Summary
+from modeseek.rows.validation import SMALLEST_UNIT
 from modeseek.tree.merge_tree import LateTree, MergeTree
 
 #: Nodes that are enough to see in which coordinates there is more evidence of clusters.
 TRIAL_NODES = 2048
+
+#: With fewer features than tables have, they are scaled anew at most so often, if their
+#: scales change by factors that differ more than this.
+MOST_SCALES, ALIKE = 3, 1.1
 
 #: Rows among which saddles between modes are sought.
 TREE_ROWS = 3000
@@ -86,7 +92,8 @@ def climb_graph(
     Nodes are the distinct rows, or a draw of them where they are many, with the rows
     that these do not explain. They are near each other by the features as they are, in
     a frame that scales them, or by their shrunken principal components, whichever shows
-    more evidence of clusters, among some of the nodes where they are many.
+    more evidence of clusters, among some of the nodes where they are many. A few
+    features are scaled by their spread within clusters, see :func:`scale_within`.
     """
     sample = overview.sample
     drawn = few = _draw_nodes(sample, MANY_NODES, rng)
@@ -94,15 +101,45 @@ def climb_graph(
     if len(frames) > 1 and len(drawn) > TRIAL_NODES:
         few = draw_centers(sample.ranking, TRIAL_NODES, rng)
     all_drawn = _are_all(overview, sample, drawn)
-    if len(frames) > 1 or all_drawn:
-        build = partial(graph_landscape, rounding=overview.rounding, n_jobs=n_jobs)
-        tried = [build(one, nodes_of(sample, few)) for one in frames]
-        best = max(tried, key=lambda landscape: landscape.evidence())
+    has_few_features = 1 < sample.X.shape[1] < FEWEST_FEATURES
+    if len(frames) > 1 or all_drawn or has_few_features:
+        nodes, rounding = nodes_of(sample, few), overview.rounding
+        build = partial(graph_landscape, nodes=nodes, rounding=rounding, n_jobs=n_jobs)
+        best = max(map(build, frames), key=lambda landscape: landscape.evidence())
+        if has_few_features:
+            best = scale_within(best, build)
         frame = best.frame
     if few is not drawn or not all_drawn:
         best = _build_whole(frame, overview, drawn, rng, n_jobs)
     steps = 1 + steps_up(best.graph)
     return Climbed(best, None, steps, 0, 0, steps)
+
+
+def scale_within(
+    best: GraphLandscape, build: Callable[[Frame], GraphLandscape]
+) -> GraphLandscape:
+    """Scale a few features by their spread within clusters, while the evidence grows.
+
+    Over all rows, a feature varies the more, the farther apart it has the clusters:
+    divided by that, round clusters become thin, and rows in them seem to lie on curves.
+    """
+    best = best.with_merges()
+    for _ in range(MOST_SCALES):
+        made, frame = best.default_merges(), best.frame
+        if made.all() or not np.ndim(frame.unit):
+            break
+        _, cluster = np.unique(best.tree.merge(made), return_inverse=True)
+        within = spread_within(frame.enter(best.rows), cluster[best.graph.mode])
+        counts = within > 0.0
+        if within.max() <= ALIKE * within[counts].min(initial=np.inf):
+            break
+        within[~counts] = 1.0
+        unit = np.maximum(frame.unit * within, SMALLEST_UNIT)
+        rival = build(frame._replace(unit=unit))
+        if rival.evidence() <= best.evidence():
+            break
+        best = rival.with_merges()
+    return best
 
 
 def _are_all(overview: Overview, sample: Sample, drawn: Integers) -> bool:

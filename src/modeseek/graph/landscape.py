@@ -73,6 +73,8 @@ class GraphLandscape(NamedTuple):
 
         Pieces that no edge between neighbours connects are not merged.
         """
+        if self.made is not None:
+            return self
         made = self._merges_by_depth() & ~self.graph.are_apart(self.tree)
         return self._replace(made=made, graph=self.graph._replace(links=None))
 
@@ -90,7 +92,7 @@ class GraphLandscape(NamedTuple):
 
     def default_merges(self) -> Bools:
         """Merges of the tree that are made by default."""
-        made = self.with_merges().made if self.made is None else self.made
+        made = self.with_merges().made
         assert made is not None
         return made if self.certified is None else made & ~self.certified
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
-from modeseek.rows.arrays import Bools, Floats
+from modeseek.rows.arrays import Bools, Floats, Integers
 
 #: Rows farther than this many units from the origin are refused: their squared
 #: distances leave no digits for the rest.
@@ -86,6 +86,16 @@ class Frame(NamedTuple):
         if self.components is None:
             return scaled
         return np.asarray(scaled * np.linalg.norm(self.components, axis=0))
+
+
+def spread_within(Z: Floats, group: Integers) -> Floats:
+    """Standard deviation (d,) of each feature of rows around the means of groups.
+
+    Rows (n, d) are of groups 0, 1, ..., none of which is empty.
+    """
+    size = np.bincount(group)
+    mean = np.column_stack([np.bincount(group, z) / size for z in Z.T])
+    return np.asarray(np.sqrt(np.square(Z - mean[group]).mean(axis=0)))
 
 
 def power_of_two(size: float | Floats) -> Floats:

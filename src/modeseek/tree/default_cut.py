@@ -22,7 +22,8 @@ makes modes depends on that. So heights of a flat density with the noise of true
 are drawn on the graph itself, see :mod:`modeseek.graph.chance`; even rows show
 prominences 1.5 times those. The level is the lowest that its clusters allow: 1.5 times
 the largest prominence that chance makes inside any of them, on average over the draws,
-is no higher. It is no lower than :math:`0.8\,\tau`, or the largest prominence. From
+is no higher. Nor is it so low that of the merges above it more than one in twenty is to
+be expected by chance, a false discovery rate as that of Benjamini and Hochberg. From
 four features on rows are tables, measured and not drawn; their density varies by more
 than chance, and the coordinates were taken that show most clusters: there it is no
 lower than :math:`1.15\,\tau`.
@@ -59,8 +60,8 @@ LEAST_SIGNIFICANCE, LEAST_SIGNIFICANCE_LEARNED = 1.0, 2.0
 #: the level is no lower where there are many features ...
 CERTAIN = 1.15
 
-#: ... and no lower than so many times it where there are few.
-POSSIBLE = 0.8
+#: ... and where there are few, so that no larger share of merges is expected by chance.
+FALSE_SHARE = 0.05
 
 #: Neighbours that heights are made of among few nodes, how chance falls with more of
 #: them, and how it grows beyond so many nodes (``benchmarks/chance.py --rows``).
@@ -147,11 +148,25 @@ def merges_on_rows(
         return np.asarray(tree.prominence < bound)
     factor = FLAT_FACTOR if factor is None else factor
     chance = chance._replace(prominence=factor * chance.prominence)
-    least = min((CERTAIN if strict else POSSIBLE) * bound, tree.prominence.max())
+    least = CERTAIN * bound if strict else least_discovered(tree.prominence, bound)
+    least = min(least, tree.prominence.max())
     level, gap = lowest_level(tree, chance, least), widest_gap(tree.prominence)
     if not strict and (tree.prominence >= gap).sum() >= FEWEST_ABOVE_GAP:
         level = min(level, gap)
     return np.asarray(tree.prominence < level)
+
+
+def least_discovered(prominence: Floats, bound: float) -> float:
+    """Lowest prominence above which few enough are expected by chance.
+
+    A share p of draws in which chance makes any as prominent is that of a mean number
+    of -log(1 - p), as rare events have it.
+    """
+    falling = np.sort(prominence)[::-1]
+    with np.errstate(divide="ignore"):
+        by_chance = -np.log1p(-chance_of(falling, bound))
+    few = by_chance <= FALSE_SHARE * np.arange(1, len(falling) + 1)
+    return float(falling[few].min(initial=np.inf))
 
 
 def lowest_level(tree: MergeTree, chance: ChanceModes, least: float) -> float:
