@@ -23,6 +23,7 @@ from sklearn.datasets import make_blobs
 from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
 from modeseek.dask import connect
 from modeseek.datasets import three_gaussians
+from modeseek.rows import subsample
 from modeseek.rows.dask import FAN_IN, DaskRows
 from modeseek.rows.source import ArrayRows
 from modeseek.rows.subsample import SAMPLE_ROWS, draw_subsample
@@ -360,13 +361,13 @@ def test_weights_on_dask_are_those_in_memory():
 
 
 @pytest.mark.parametrize("bandwidth", ["auto", "cv"])
-def test_labels_of_many_rows_do_not_depend_on_the_chunks(bandwidth):
-    lazy = made_rows(4)
-    assert lazy.shape[0] > SAMPLE_ROWS
+def test_labels_of_many_rows_do_not_depend_on_the_chunks(bandwidth, monkeypatch):
+    monkeypatch.setattr(subsample, "SAMPLE_ROWS", 4096)
+    lazy = made_rows(4, 2_500)
     rows = lazy.compute()
     model = ModeClustering(LogDensityGradient(50, bandwidth=bandwidth))
     expected = clone(model).fit(rows)
-    for chunks in (3_333, 17_000):
+    for chunks in (833, 4_250):
         labels = clone(model).fit(lazy.rechunk((chunks, 3))).labels_
         assert (labels.compute() != expected.labels_).mean() <= 1e-3
     order = np.random.default_rng(0).permutation(len(rows))
