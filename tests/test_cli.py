@@ -791,7 +791,7 @@ def interrupt(program, folder):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-@pytest.mark.parametrize("pause", [0.0, 0.5, 4.0])
+@pytest.mark.parametrize("pause", [0.0, 0.5, 2.5])
 def test_ctrl_c_is_one_line_and_leaves_nothing(tmp_path, pause):
     with started(["cluster", "big.npy", "-q", "-m", "big.skops"], tmp_path) as program:
         wait_until(program, lambda: listens(program))

@@ -1,5 +1,6 @@
 """Rows on Dask: the model of the same rows in memory; only sums and few rows move."""
 
+import copy
 import functools
 import operator
 import os
@@ -66,21 +67,26 @@ def rows(request):
     return request.param()
 
 
+@functools.cache
+def in_memory():
+    return LogDensityGradient().fit(X)
+
+
 def test_the_model_is_that_of_the_rows_in_memory(rows):
-    one, two = LogDensityGradient().fit(X), LogDensityGradient().fit(rows)
+    one, two = in_memory(), LogDensityGradient().fit(rows)
     np.testing.assert_array_equal(two.centers_, one.centers_)
     np.testing.assert_allclose(two.bandwidth_, one.bandwidth_, rtol=1e-12)
     np.testing.assert_allclose(two.coef_, one.coef_, rtol=1e-6)
 
 
 def test_answers_are_lazy_and_those_of_the_rows_in_memory(rows):
-    model = LogDensityGradient().fit(X)
+    model = copy.copy(in_memory())
     if not isinstance(rows, da.Array):
         model.feature_names_in_ = np.array(["a", "b", "c"], dtype=object)
     for name in ("gradient", "log_density", "hessian"):
         answers = getattr(model, name)(rows)
         assert isinstance(answers, da.Array)
-        expected = getattr(LogDensityGradient().fit(X), name)(X)
+        expected = getattr(in_memory(), name)(X)
         assert answers.shape[1:] == expected.shape[1:]
         np.testing.assert_allclose(answers.compute(), expected, rtol=1e-9, atol=1e-12)
 

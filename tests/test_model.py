@@ -13,7 +13,7 @@ from modeseek.rows.summary import summarize
 @pytest.fixture(scope="module")
 def noisy():
     """Three clusters in two features, and six features of noise."""
-    return three_gaussians(8).sample(1000, random_state=0)
+    return three_gaussians(8).sample(600, random_state=0)
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def test_the_score_with_a_base_is_the_loss_row_by_row(noisy, fitted):
 
 
 def test_the_gradient_of_a_gaussian_is_found_in_many_dimensions():
-    X, _ = gaussian(30).sample(800, random_state=0)
+    X, _ = gaussian(30).sample(500, random_state=0)
     model = LogDensityGradient(bandwidth="auto").fit(X)
     fresh, _ = gaussian(30).sample(500, random_state=1)
     error = ((model.gradient(fresh) + fresh) ** 2).sum(axis=1).mean()

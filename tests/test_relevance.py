@@ -9,7 +9,7 @@ from modeseek.datasets import three_gaussians
 
 @pytest.fixture(scope="module")
 def toy():
-    X, _ = three_gaussians(8).sample(1000, random_state=0)
+    X, _ = three_gaussians(8).sample(600, random_state=0)
     return X
 
 
