@@ -19,7 +19,7 @@ def noisy():
 @pytest.fixture(scope="module")
 def fitted(noisy):
     return {
-        bandwidth: LogDensityGradient(bandwidth=bandwidth).fit(noisy[0])
+        bandwidth: LogDensityGradient(60, bandwidth=bandwidth).fit(noisy[0])
         for bandwidth in ("auto", "learned")
     }
 
@@ -89,7 +89,7 @@ def test_the_score_with_a_base_is_the_loss_row_by_row(noisy, fitted):
 
 def test_the_gradient_of_a_gaussian_is_found_in_many_dimensions():
     X, _ = gaussian(30).sample(500, random_state=0)
-    model = LogDensityGradient(bandwidth="auto").fit(X)
+    model = LogDensityGradient(60, bandwidth="auto").fit(X)
     fresh, _ = gaussian(30).sample(500, random_state=1)
     error = ((model.gradient(fresh) + fresh) ** 2).sum(axis=1).mean()
     assert error < 0.1 * 30  # the gradient's own mean square is 30
