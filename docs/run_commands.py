@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import chdir
 from pathlib import Path
 
 PAGE = Path(__file__).with_name("cli.md")
@@ -21,8 +22,9 @@ CONSOLE = re.compile(r"```console\n\$ ([^\n]*)\n(.*?)```", re.DOTALL)
 
 def prepare(page: str, folder: Path) -> None:
     """Make the files that the commands work on."""
-    for block in PYTHON.findall(page):
-        subprocess.run([sys.executable, "-c", block], cwd=folder, check=True)
+    with chdir(folder):
+        for block in PYTHON.findall(page):
+            exec(block, {})
 
 
 def run(command: str, folder: Path) -> str:

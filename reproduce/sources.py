@@ -76,6 +76,12 @@ def read_module(name: str) -> Module:
     return Module(name)
 
 
+def read_anew() -> None:
+    """Forget what was read of files that have changed meanwhile."""
+    for remembered in (read_module, bare, digest, referred, parts_at):
+        remembered.cache_clear()
+
+
 def is_ours(name: str) -> bool:
     """Whether a dotted name is that of a module of the packages."""
     path = Path(*name.split("."))
@@ -165,8 +171,13 @@ def digest(part: Part) -> str:
     return hashlib.sha256("\n".join([text, *origins]).encode()).hexdigest()[:8]
 
 
-def referred(part: Part) -> Iterator[Part]:
+@functools.cache
+def referred(part: Part) -> frozenset[Part]:
     """Constants, classes and remembered functions that a part refers to."""
+    return frozenset(_referred(part))
+
+
+def _referred(part: Part) -> Iterator[Part]:
     module, name = part
     if "." in name:
         yield module, name.rpartition(".")[0]
@@ -186,7 +197,7 @@ def closure(parts: set[Part]) -> dict[str, str]:
     """Digests of parts and of all that they refer to, by ``module:name``."""
     found, left = set(parts), list(parts)
     while left:
-        new = set(referred(left.pop())) - found
+        new = referred(left.pop()) - found
         found |= new
         left += new
     return {
@@ -214,18 +225,20 @@ def noting() -> Iterator[set[Part]]:
     finally:
         sys.settrace(before)
         threading.settrace(before)  # type: ignore[arg-type]
-        parts |= {part for code in set(_entered) for part in part_of(code)}
+        places = {(code.co_filename, code.co_qualname) for code in set(_entered)}
+        parts |= {part for place in places for part in parts_at(*place)}
 
 
-def part_of(code: CodeType) -> list[Part]:
-    """The function of the packages that has this code, or has it inside."""
-    file = Path(code.co_filename)
+@functools.cache
+def parts_at(filename: str, qualname: str) -> list[Part]:
+    """The function of the packages that has the code of this name, or has it inside."""
+    file = Path(filename)
     for package, folder in PACKAGES.items():
         if file.is_relative_to(folder):
             path = file.relative_to(folder).with_suffix("")
             steps = [step for step in path.parts if step != "__init__"]
             module = read_module(".".join([package, *steps]))
-            names = code.co_qualname.split(".<locals>")[0]
+            names = qualname.split(".<locals>")[0]
             counts = names in module.parts and module.name not in NO_NUMBERS
             return [(module.name, names)] if counts else []
     return []

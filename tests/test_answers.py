@@ -68,7 +68,7 @@ def test_memberships_in_50_dimensions_are_as_clear_as_the_clusters(blobs):
 @pytest.mark.parametrize("d", [1, 2, 5])
 def test_rows_of_the_fit_are_no_more_and_no_less_outliers_than_fresh_ones(d, estimator):
     rng = np.random.default_rng(d + 5)
-    X = rng.standard_t(3, size=(4000, d)) + 9.0 * rng.integers(0, 2, (4000, 1))
+    X = rng.standard_t(3, size=(3000, d)) + 9.0 * rng.integers(0, 2, (3000, 1))
     ascent = "rows" if estimator == "rows" else "auto"
     model = ModeClustering(None if ascent == "rows" else estimator, ascent=ascent)
     model.fit(X[:1500])

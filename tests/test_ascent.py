@@ -73,9 +73,13 @@ def record_climb(field, Z, step, **settings):
     return end, np.array(path)
 
 
+#: Random fields: some in make test, the others in make soak.
+SEEDS = [*range(10), *(pytest.param(k, marks=pytest.mark.soak) for k in range(10, 20))]
+
+
 @pytest.mark.parametrize("base", [False, True], ids=["sum", "sum_and_base"])
 @pytest.mark.parametrize("name", ASCENTS)
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_the_potential_never_falls_along_a_path(seed, name, base):
     field = random_field(seed, base)
     Z = random_starts(field, seed)

@@ -155,7 +155,7 @@ ESTIMATORS = {
     "kernels": KernelDensityGradient,
 }
 few_or_many = pytest.mark.parametrize(
-    "n", [800, pytest.param(1200, marks=pytest.mark.soak)]
+    "n", [400, pytest.param(1200, marks=pytest.mark.soak)]
 )
 
 

@@ -62,7 +62,7 @@ def make(name, **more):
 @pytest.fixture(scope="module")
 def fitted():
     """Every choice fitted once, with everything left to cross-validation."""
-    return {name: make(name).fit(X) for name in CHOICES}
+    return {name: make(name, cv=3).fit(X) for name in CHOICES}
 
 
 @pytest.mark.parametrize("name", CHOICES)

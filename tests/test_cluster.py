@@ -73,7 +73,7 @@ def same_partition(one, two):
 
 @pytest.mark.parametrize(("n_features", "seed"), [(2, 0), (2, 1), (4, 0), (4, 1)])
 def test_three_gaussians_are_three_clusters(n_features, seed):
-    X, y = three_gaussians(n_features).sample(1000, random_state=seed)
+    X, y = three_gaussians(n_features).sample(600, random_state=seed)
     model = ModeClustering().fit(X)
     assert model.n_clusters_ == 3
     assert adjusted_rand_score(y, model.labels_) >= 0.85
@@ -90,7 +90,7 @@ def test_one_gaussian_is_one_cluster(n_features):
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_ascents_agree_on_three_gaussians(seed):
-    X, _ = three_gaussians().sample(1000, random_state=seed)
+    X, _ = three_gaussians().sample(600, random_state=seed)
     reference = ModeClustering(DIRECT).fit(X).labels_
     for ascent in ("gradient", "quasi_newton"):
         labels = ModeClustering(DIRECT, ascent=ascent).fit(X).labels_
@@ -100,7 +100,7 @@ def test_ascents_agree_on_three_gaussians(seed):
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("estimator", [DIRECT, KERNEL], ids=["direct", "kernel"])
 def test_blurring_finds_three_gaussians(estimator, seed):
-    X, y = three_gaussians().sample(1000, random_state=seed)
+    X, y = three_gaussians().sample(600, random_state=seed)
     model = ModeClustering(estimator, ascent="blurring").fit(X)
     assert adjusted_rand_score(y, model.labels_) >= 0.88
 

@@ -56,13 +56,13 @@ def rows(request, tmp_path):
 
 @functools.cache
 def in_memory(bandwidth):
-    return LogDensityGradient(bandwidth=bandwidth).fit(X)
+    return LogDensityGradient(40, bandwidth=bandwidth).fit(X)
 
 
 @pytest.mark.parametrize("bandwidth", ["cv", "auto"])
 def test_the_model_is_that_of_the_rows_in_memory(rows, bandwidth):
     one = in_memory(bandwidth)
-    two = LogDensityGradient(bandwidth=bandwidth).fit(rows)
+    two = LogDensityGradient(40, bandwidth=bandwidth).fit(rows)
     np.testing.assert_array_equal(two.centers_, one.centers_)
     np.testing.assert_allclose(two.bandwidth_, one.bandwidth_, rtol=1e-12)
     np.testing.assert_allclose(two.coef_, one.coef_, rtol=1e-6)
@@ -231,7 +231,7 @@ def clusters_in_memory(estimator):
     return model, model.membership(X)
 
 
-ESTIMATOR = LogDensityGradient()
+ESTIMATOR = LogDensityGradient(40)
 
 
 @pytest.mark.parametrize("estimator", [None, ESTIMATOR], ids=["default", "gradient"])

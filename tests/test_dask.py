@@ -1,5 +1,6 @@
 """Rows on Dask: the model of the same rows in memory; only sums and few rows move."""
 
+import copy
 import functools
 import operator
 import os
@@ -23,6 +24,7 @@ from sklearn.datasets import make_blobs
 from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
 from modeseek.dask import connect
 from modeseek.datasets import three_gaussians
+from modeseek.rows import subsample
 from modeseek.rows.dask import FAN_IN, DaskRows
 from modeseek.rows.source import ArrayRows
 from modeseek.rows.subsample import SAMPLE_ROWS, draw_subsample
@@ -65,21 +67,26 @@ def rows(request):
     return request.param()
 
 
+@functools.cache
+def in_memory():
+    return LogDensityGradient().fit(X)
+
+
 def test_the_model_is_that_of_the_rows_in_memory(rows):
-    one, two = LogDensityGradient().fit(X), LogDensityGradient().fit(rows)
+    one, two = in_memory(), LogDensityGradient().fit(rows)
     np.testing.assert_array_equal(two.centers_, one.centers_)
     np.testing.assert_allclose(two.bandwidth_, one.bandwidth_, rtol=1e-12)
     np.testing.assert_allclose(two.coef_, one.coef_, rtol=1e-6)
 
 
 def test_answers_are_lazy_and_those_of_the_rows_in_memory(rows):
-    model = LogDensityGradient().fit(X)
+    model = copy.copy(in_memory())
     if not isinstance(rows, da.Array):
         model.feature_names_in_ = np.array(["a", "b", "c"], dtype=object)
     for name in ("gradient", "log_density", "hessian"):
         answers = getattr(model, name)(rows)
         assert isinstance(answers, da.Array)
-        expected = getattr(LogDensityGradient().fit(X), name)(X)
+        expected = getattr(in_memory(), name)(X)
         assert answers.shape[1:] == expected.shape[1:]
         np.testing.assert_allclose(answers.compute(), expected, rtol=1e-9, atol=1e-12)
 
@@ -360,13 +367,13 @@ def test_weights_on_dask_are_those_in_memory():
 
 
 @pytest.mark.parametrize("bandwidth", ["auto", "cv"])
-def test_labels_of_many_rows_do_not_depend_on_the_chunks(bandwidth):
-    lazy = made_rows(4)
-    assert lazy.shape[0] > SAMPLE_ROWS
+def test_labels_of_many_rows_do_not_depend_on_the_chunks(bandwidth, monkeypatch):
+    monkeypatch.setattr(subsample, "SAMPLE_ROWS", 4096)
+    lazy = made_rows(4, 2_500)
     rows = lazy.compute()
     model = ModeClustering(LogDensityGradient(50, bandwidth=bandwidth))
     expected = clone(model).fit(rows)
-    for chunks in (3_333, 17_000):
+    for chunks in (833, 9_000):  # less and more than a block
         labels = clone(model).fit(lazy.rechunk((chunks, 3))).labels_
         assert (labels.compute() != expected.labels_).mean() <= 1e-3
     order = np.random.default_rng(0).permutation(len(rows))

@@ -88,6 +88,7 @@ GRADIENTS = {f"{name}.fit" for name in ESTIMATORS if name != "ModeClustering"}
 def drawing(display, attribute, **options):
     def draw(model, rows):
         shown = display.from_estimator(model, rows, **options)
+        shown.figure_.set_layout_engine("none")  # half of the time, whatever the rows
         shown.figure_.canvas.draw()
         plt.close(shown.figure_)
         return getattr(shown, attribute)

@@ -1,6 +1,6 @@
 """Broken files of every kind: no traceback, no hang, no partial output.
 
-Every case follows from its number alone. ``make test`` runs a few hundred of them and
+Every case follows from its number alone. ``make test`` runs two hundred of them and
 ``make soak`` (the marker ``soak``) more than ten thousand.
 """
 
@@ -26,7 +26,7 @@ from modeseek.persist import save_model
 PATIENCE = 60
 
 #: Cases of one test, and tests of the quick and of the long run.
-CASES, QUICK_RUNS, LONG_RUNS = 100, 4, 110
+CASES, QUICK_RUNS, LONG_RUNS = 100, 2, 110
 
 NAMES = ["u", "v", "w"]
 ROWS = np.random.default_rng(0).standard_normal((24, 3)).round(3)

@@ -82,8 +82,9 @@ def state_of(model):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("n_moments", [12, pytest.param(50, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("name", MODELS)
-def test_an_interrupted_fit_leaves_everything_as_it_was(name):
+def test_an_interrupted_fit_leaves_everything_as_it_was(name, n_moments):
     model = MODELS[name]
     with threadpool_limits(2, user_api="blas"):
         model.fit(X)  # what is made once is made
@@ -92,7 +93,7 @@ def test_an_interrupted_fit_leaves_everything_as_it_was(name):
         fresh = clone(model)
         rng = np.random.default_rng(0)
         before, fitted, empty = held(), state_of(model), state_of(fresh)
-        for k, moment in enumerate(rng.integers(1, counter.count, 25)):
+        for k, moment in enumerate(rng.integers(1, counter.count, n_moments)):
             one = fresh if k % 2 else model
             assert interrupt(partial(one.fit, X[::-1]), moment)
             assert held() == before

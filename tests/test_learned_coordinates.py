@@ -15,7 +15,7 @@ from modeseek.rows.rounding import find_rounding, spread_ties
 
 @pytest.fixture(scope="module")
 def toy():
-    return three_gaussians(8).sample(1000, random_state=0)
+    return three_gaussians(8).sample(700, random_state=0)
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def test_units_and_order_of_the_rows_do_not_matter(toy, model):
 
 
 def test_order_and_copies_of_rounded_rows_do_not_matter(toy):
-    X, rng = np.round(toy[0][:600], 1), np.random.default_rng(0)
+    X, rng = np.round(toy[0][:400], 1), np.random.default_rng(0)
     model = ModeClustering().fit(X)
     assert model.n_components_ == 2
     order = rng.permutation(len(X))

@@ -13,13 +13,13 @@ from modeseek.rows.summary import summarize
 @pytest.fixture(scope="module")
 def noisy():
     """Three clusters in two features, and six features of noise."""
-    return three_gaussians(8).sample(1000, random_state=0)
+    return three_gaussians(8).sample(600, random_state=0)
 
 
 @pytest.fixture(scope="module")
 def fitted(noisy):
     return {
-        bandwidth: LogDensityGradient(bandwidth=bandwidth).fit(noisy[0])
+        bandwidth: LogDensityGradient(60, bandwidth=bandwidth).fit(noisy[0])
         for bandwidth in ("auto", "learned")
     }
 
@@ -88,8 +88,8 @@ def test_the_score_with_a_base_is_the_loss_row_by_row(noisy, fitted):
 
 
 def test_the_gradient_of_a_gaussian_is_found_in_many_dimensions():
-    X, _ = gaussian(30).sample(800, random_state=0)
-    model = LogDensityGradient(bandwidth="auto").fit(X)
+    X, _ = gaussian(30).sample(500, random_state=0)
+    model = LogDensityGradient(60, bandwidth="auto").fit(X)
     fresh, _ = gaussian(30).sample(500, random_state=1)
     error = ((model.gradient(fresh) + fresh) ** 2).sum(axis=1).mean()
     assert error < 0.1 * 30  # the gradient's own mean square is 30

@@ -55,6 +55,12 @@ def slope(field, Z):
     return np.linalg.norm(g, axis=1), np.abs(T).sum(axis=1) + 0.5 * Z**2 @ field.base
 
 
+def seeds(few, many):
+    """Of random fields: few in make test, the others in make soak."""
+    soaking = (pytest.param(k, marks=pytest.mark.soak) for k in range(few, many))
+    return [*range(few), *soaking]
+
+
 TWO = make_field([[-1.5, 0.0], [1.5, 0.0]], [1.0, 1.0])
 
 
@@ -103,7 +109,7 @@ def test_both_modes_of_two_gaussians_are_found_where_scipy_finds_them(distance):
 
 
 @pytest.mark.parametrize("base", [False, True], ids=["sum", "sum_and_base"])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(10, 20))
 def test_modes_of_random_models_are_flat_and_curved_downwards(seed, base):
     field = random_field(seed, base=base)
     rng = np.random.default_rng(seed)
@@ -123,7 +129,7 @@ def test_modes_of_random_models_are_flat_and_curved_downwards(seed, base):
     assert (gaps[np.triu_indices(len(modes), 1)] > 0.01).all()
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(10, 20))
 def test_every_maximum_on_a_line_is_found(seed):
     field = random_field(seed, d=1)
     step = field.widths[0] / 500
@@ -162,7 +168,7 @@ def test_an_end_that_stopped_short_gets_the_mode_it_was_climbing_to():
 
 
 @pytest.mark.parametrize("shift", [30.0, 300.0])
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(5, 10))
 def test_modes_do_not_depend_on_where_the_origin_is(seed, shift):
     field = random_field(seed)
     moved = field._replace(centers=field.centers + shift * field.widths)
@@ -299,7 +305,7 @@ def test_modes_are_assigned_row_by_row(seed):
     rng = np.random.default_rng(seed)
     starts = np.concatenate(
         [
-            rng.choice(field.centers, 20) + 0.7 * rng.standard_normal((20, 2)),
+            rng.choice(field.centers, 9) + 0.7 * rng.standard_normal((9, 2)),
             200.0 * rng.standard_normal((3, 2)),
         ]
     )

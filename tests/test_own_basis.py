@@ -138,9 +138,9 @@ def test_weights_count_copies():
 @pytest.mark.parametrize("kind", ["shared", "separate"])
 @pytest.mark.parametrize("ascent", ["auto", "gradient", "quasi_newton"])
 def test_rows_climb_a_basis_of_ones_own_to_the_three_gaussians(kind, ascent):
-    rows, labels = three_gaussians().sample(200, random_state=1)
+    rows, labels = three_gaussians().sample(150, random_state=1)
     options = {"bandwidth": 2.0, "alpha": 0.01, "coefficients": kind}
-    estimator = LogDensityGradient(30, basis=student, **options)
+    estimator = LogDensityGradient(20, basis=student, **options)
     model = ModeClustering(estimator, ascent=ascent).fit(rows)
     assert model.n_clusters_ == 3
     assert adjusted_rand_score(labels, model.labels_) > 0.85

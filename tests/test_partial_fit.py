@@ -25,8 +25,12 @@ KINDS = {
 }
 
 
+def make(**parameters):
+    return LogDensityGradient(40, **parameters)
+
+
 def in_parts(weight=None, **parameters):
-    model = LogDensityGradient(**parameters)
+    model = make(**parameters)
     for part in [FIRST, *MORE]:
         w = None if weight is None else weight[part]
         assert model.partial_fit(X[part], sample_weight=w) is model
@@ -38,7 +42,7 @@ def in_parts(weight=None, **parameters):
 def test_moments_are_those_of_one_pass_over_all_rows(kind, weight):
     model = in_parts(weight, **KINDS[kind])
     w = None if weight is None else weight[FIRST]
-    first = LogDensityGradient(**KINDS[kind]).fit(X[FIRST], sample_weight=w)
+    first = make(**KINDS[kind]).fit(X[FIRST], sample_weight=w)
     frame = frame_of(first)
     problem = Problem(
         read=lambda rows: frame.enter(X[rows]),
@@ -87,7 +91,7 @@ def test_parts_that_are_alike_leave_a_gradient_like_that_of_all_rows():
 
 def test_what_the_first_call_chose_stays():
     model = in_parts(bandwidth="auto")
-    first = LogDensityGradient(bandwidth="auto").fit(X[FIRST])
+    first = make(bandwidth="auto").fit(X[FIRST])
     np.testing.assert_array_equal(model.bandwidth_, first.bandwidth_)
     np.testing.assert_array_equal(model.centers_, first.centers_)
     np.testing.assert_array_equal(model.gaussian_base_, first.gaussian_base_)

@@ -65,17 +65,18 @@ def saved(tmp_path_factory):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_loaded_model_says_what_the_saved_one_said(tmp_path, name):
-    model = MODELS[name].fit(X)
+    rows = X[:150]
+    model = MODELS[name].fit(rows)
     save_model(tmp_path / "model.skops", model)
     loaded = load_model(tmp_path / "model.skops").model
     np.testing.assert_array_equal(loaded.labels_, model.labels_)
-    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
-    np.testing.assert_array_equal(loaded.membership(X), model.membership(X))
-    np.testing.assert_array_equal(loaded.outlier_score(X), model.outlier_score(X))
+    for ask in ("predict", "membership", "outlier_score"):
+        said = getattr(model, ask)(X)
+        np.testing.assert_array_equal(getattr(loaded, ask)(X), said)
     np.testing.assert_array_equal(loaded.cut(n_clusters=2), model.cut(n_clusters=2))
     assert repr(loaded.get_params()) == repr(model.get_params())
     # Fitting again works as well: nothing that a fit needs was lost.
-    np.testing.assert_array_equal(loaded.fit(X).labels_, model.labels_)
+    np.testing.assert_array_equal(loaded.fit(rows).labels_, model.labels_)
 
 
 @pytest.mark.parametrize(

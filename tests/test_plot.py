@@ -81,10 +81,16 @@ def test_display_draws_on_a_new_figure_or_the_axes_given(display, model, rows):
     again.figure_.canvas.draw()
 
 
-@pytest.mark.parametrize("display", DISPLAYS)
-def test_display_takes_data_frames_and_their_names(display, rows):
+@pytest.fixture(scope="module")
+def framed(rows):
+    """A data frame, and the model of it."""
     frame = pd.DataFrame(rows, columns=["alpha", "beta", "gamma"])
-    model = ModeClustering().fit(frame)
+    return frame, ModeClustering().fit(frame)
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
+def test_display_takes_data_frames_and_their_names(display, framed):
+    frame, model = framed
     drawn = draw(display, model, frame)
     if display is GradientFieldDisplay:
         assert drawn.ax_.get_xlabel() == "alpha"

@@ -3,8 +3,6 @@
 import re
 import runpy
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 from sklearn.datasets import load_wine
@@ -14,21 +12,18 @@ README = ROOT / "README.md"
 COMMANDS = re.findall(r"^    (modeseek .*)$", README.read_text("utf-8"), flags=re.M)
 
 
-def test_every_command_runs_in_turn(tmp_path, monkeypatch):
+def test_every_command_runs_in_turn(tmp_path, monkeypatch, capsys):
+    from modeseek.cli.commands import run
+
     demo = runpy.run_path(str(ROOT / "examples" / "demo.py"))
     monkeypatch.setitem(demo["main"].__globals__, "OUT", tmp_path / "out")
     demo["main"]()
+    monkeypatch.chdir(tmp_path)
     written = []
     for command in COMMANDS:
-        words = shlex.split(command, comments=True)
-        run = subprocess.run(
-            [sys.executable, "-m", *words],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert run.returncode == 0, f"{command}: {run.stderr}"
+        program, *words = shlex.split(command, comments=True)
+        assert program == "modeseek"
+        assert run(words) == 0, f"{command}: {capsys.readouterr().err}"
         written += [re.search(r"writes (\S+?),?(?: |$)", command)]
     for name in filter(None, written):
         assert (tmp_path / name[1]).exists(), name[1]

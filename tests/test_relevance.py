@@ -9,17 +9,21 @@ from modeseek.datasets import three_gaussians
 
 @pytest.fixture(scope="module")
 def toy():
-    X, _ = three_gaussians(8).sample(1000, random_state=0)
+    X, _ = three_gaussians(8).sample(600, random_state=0)
     return X
+
+
+def make():
+    return LogDensityGradient(60, bandwidth="auto")
 
 
 @pytest.fixture(scope="module")
 def fitted(toy):
-    return LogDensityGradient(bandwidth="auto").fit(toy)
+    return make().fit(toy)
 
 
 def relevance(X):
-    return LogDensityGradient(bandwidth="auto").fit(X).feature_relevance_
+    return make().fit(X).feature_relevance_
 
 
 def test_noise_features_have_next_to_none(fitted):
@@ -56,7 +60,7 @@ def test_constant_features_have_none():
 
 
 def test_clustering_shows_those_of_its_estimator(toy):
-    model = ModeClustering(LogDensityGradient(bandwidth="auto")).fit(toy[:300])
+    model = ModeClustering(make()).fit(toy[:300])
     assert (model.feature_relevance_ == model.estimator_.feature_relevance_).all()
     # Fitted again with one that does not measure it, it has none left over.
     model.set_params(estimator=KernelDensityGradient()).fit(toy[:50, :2])

@@ -13,6 +13,8 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
+from matplotlib.figure import Figure
+
 from reproduce import climb, comparison, gradients, images, runs, toy
 from reproduce.__main__ import main
 from reproduce.entries import Claim
@@ -37,13 +39,20 @@ ENTRIES = [
 
 @pytest.fixture(scope="module")
 def two_folders(tmp_path_factory):
-    """Results of two executions at the smallest size, without real data."""
-    folders = [tmp_path_factory.mktemp("reproduce") for _ in range(2)]
+    """Results of two executions at the smallest size, without real data.
+
+    The animation is short, and of the second execution nothing is drawn: its numbers
+    are compared.
+    """
+    first, second = (tmp_path_factory.mktemp("reproduce") for _ in range(2))
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("MODESEEK_DATA", raising=False)
-        for folder in folders:
-            assert main(["--size", "tiny", "--out", str(folder)]) == 0
-    return folders
+        patch.setattr(climb, "FRAMES", 4)
+        assert main(["--size", "tiny", "--out", str(first)]) == 0
+        patch.setattr(Figure, "savefig", lambda *args, **options: None)
+        patch.setattr(climb, "draw", lambda lab: [])
+        assert main(["--size", "tiny", "--out", str(second)]) == 0
+    return first, second
 
 
 def read(path, left_out=()):

@@ -12,7 +12,7 @@ from modeseek.rows.source import ArrayRows
 from modeseek.rows.subsample import make_overview, smaller_overview
 
 BLOBS = make_blobs(6000, 3, centers=5, cluster_std=0.5, random_state=0)[0]
-GAUSSIAN = np.random.default_rng(0).standard_normal((5000, 2))
+GAUSSIAN = np.random.default_rng(0).standard_normal((3000, 2))
 
 
 def rows_behind(model):
@@ -34,7 +34,7 @@ def test_scouts_are_enough_where_rows_climb_from_row_to_row(ascent, monkeypatch)
 
 @pytest.mark.parametrize(
     ("X", "ascent"),
-    [(GAUSSIAN, "fixed_point"), (three_gaussians(2).sample(5000, 0)[0], "auto")],
+    [(GAUSSIAN, "fixed_point"), (three_gaussians(2).sample(3000, 0)[0], "auto")],
 )
 def test_all_rows_make_the_gradient_that_is_followed(X, ascent):
     model = ModeClustering(ascent=ascent).fit(X)

@@ -8,7 +8,7 @@ from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
 from modeseek.datasets import three_gaussians
 
 X = three_gaussians().sample(150, random_state=0)[0]
-QUERIES = X[:20] + 0.05
+QUERIES = X[:8] + 0.05
 
 ESTIMATORS = {
     "shared": LogDensityGradient(n_centers=30),
@@ -16,7 +16,7 @@ ESTIMATORS = {
     "common": LogDensityGradient(
         n_centers=20, coefficients="separate", basis="common", bandwidth=1.0, alpha=0.1
     ),
-    "l1": LogDensityGradient(n_centers=20, penalty="l1"),
+    "l1": LogDensityGradient(n_centers=12, penalty="l1"),
     "multitask": LogDensityGradient(
         n_centers=15, coefficients="multitask", bandwidth=1.0, similarity=np.eye(2)
     ),

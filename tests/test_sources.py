@@ -80,16 +80,14 @@ def land(tmp_path, monkeypatch):
         (folder / "parts.py").write_text(parts)
         for name in [n for n in sys.modules if n.startswith("toyland")]:
             del sys.modules[name]
-        for remembered in (sources.read_module, sources.bare, sources.digest):
-            remembered.cache_clear()
+        sources.read_anew()
         importlib.invalidate_caches()
         return importlib.import_module("toyland.main")
 
     yield write
     for name in [n for n in sys.modules if n.startswith("toyland")]:
         del sys.modules[name]
-    for remembered in (sources.read_module, sources.bare, sources.digest):
-        remembered.cache_clear()
+    sources.read_anew()
 
 
 def test_what_is_entered_counts_with_its_constants_and_classes(land):
