@@ -461,10 +461,12 @@ def test_cells_gather_points():
     np.testing.assert_allclose(means[cell], [[0.15, 0.2], [0.15, 0.2], [1.5, 0.2]])
 
 
-@pytest.mark.parametrize("spread", [10.0, 1e16])  # numbered cells, and too many
-def test_cells_are_those_of_rows_sorted_one_by_one(spread):
-    points = spread * np.random.default_rng(0).normal(size=(300, 4)).round(1)
-    widths = np.array([1.0, 2.0, np.inf, 0.5])
+# Numbered cells, too many of them, and numbered ones of many features.
+@pytest.mark.parametrize(("spread", "d"), [(10.0, 4), (1e16, 4), (2.0, 80)])
+def test_cells_are_those_of_rows_sorted_one_by_one(spread, d):
+    points = spread * np.random.default_rng(0).normal(size=(300, d)).round(1)
+    points[:, 4:70] = 0.0
+    widths = np.append([1.0, 2.0, np.inf, 0.5], np.ones(d - 4))
     means, cell = cell_means(points, widths, 5.0)
     corners = [tuple(np.floor(point / widths / 5.0)) for point in points]
     order = sorted(set(corners))
