@@ -53,7 +53,9 @@ PENALTIES = np.array([1e-4, 1e-3])
 #: Penalty where too few pixels are left to choose it.
 DEFAULT_PENALTY = 1e-3
 
-#: Folds, the most pixels they hold, and the fewest that can validate.
+#: Folds, the most pixels they hold, and the fewest that can validate. The fewer
+#: they are, the wider is the narrowest width that leaves a typical centre neighbours.
+#: 1500 were no better on the Berkeley validation images than chance makes them.
 N_FOLDS, CV_ROWS, FEWEST_ROWS = 3, 1000, 30
 
 #: Most pixels that the coefficients are estimated from.

@@ -106,7 +106,6 @@ def join_small(size: Floats, color: Floats, borders: Borders, least: float) -> I
     """
     graph = _RegionGraph(size, borders)
     # Plain numbers: arrays of so few take longer to make than to add up.
-    sums: list[list[float]] = (color * size[:, None]).tolist()
     means = [tuple(one) for one in color.tolist()]
     queue = [(graph.size[i], int(i)) for i in np.flatnonzero(size < least)]
     heapq.heapify(queue)
@@ -117,12 +116,17 @@ def join_small(size: Floats, color: Floats, borders: Borders, least: float) -> I
             continue
         mine = means[i]
         _, j = min([(dist(means[j], mine), j) for j in graph.borders[i]])
+        others = graph.size[j]
         graph.absorb(j, i)
-        sums[j] = [a + b for a, b in zip(sums[j], sums[i], strict=True)]
-        pixels = graph.size[j]
-        means[j] = tuple([total / pixels for total in sums[j]])
-        if pixels < least:
-            heapq.heappush(queue, (pixels, j))
+        both = graph.size[j]
+        means[j] = tuple(
+            [
+                (pixels * a + others * b) / both
+                for a, b in zip(mine, means[j], strict=True)
+            ]
+        )
+        if both < least:
+            heapq.heappush(queue, (both, j))
     return follow_to_end(np.array(graph.absorber))
 
 

@@ -22,13 +22,14 @@ from modeseek.rows.blocks import map_blocks
 Singles: TypeAlias = NDArray[np.float32]
 
 #: Steps of each stage. Few at first, when there are many pixels: most meet soon.
-STAGES = (1, 1, 2, 2, 4, 4, 8, 8, 16, 16)
+STAGES = (1, 1, 2, 2, 4, 4, 8, 16, 32)
 
 #: Pixels go on as one where they meet in a cell of this side, in widths.
 MEETING_CELL = 0.1
 
-#: Longest move, in widths: a longer one may leap over a basin.
-LONGEST_MOVE = 0.25
+#: Longest move, in widths: a longer one may leap over a basin. With 0.25 no more pixels
+#: end where they would alone.
+LONGEST_MOVE = 0.5
 
 #: What rounding may take from a height, as a share of it.
 HEIGHT_ROUNDING = 1e-5
