@@ -11,8 +11,10 @@ from scipy import ndimage
 from skimage import data
 
 from modeseek import image
-from modeseek.field.fields import potential
+from modeseek.field.ascent import climb, fixed_point
+from modeseek.field.fields import PotentialField, potential
 from modeseek.field.modes import cell_means
+from modeseek.image.inputs import find_pieces
 from modeseek.image.pixel_landscape import PENALTIES, Pixels, climb_pixels
 from modeseek.image.pixels import (
     block_size,
@@ -30,6 +32,7 @@ from modeseek.image.regions import (
     find_borders,
     join_small,
 )
+from modeseek.image.rough_climb import climb_roughly
 from modeseek.rows.coordinates import Frame
 from modeseek.tree.pairs import follow_to_end
 
@@ -458,6 +461,49 @@ def test_cells_gather_points():
     np.testing.assert_allclose(means[cell], [[0.15, 0.2], [0.15, 0.2], [1.5, 0.2]])
 
 
+# Numbered cells, too many of them, and numbered ones of many features.
+@pytest.mark.parametrize(("spread", "d"), [(10.0, 4), (1e16, 4), (2.0, 80)])
+def test_cells_are_those_of_rows_sorted_one_by_one(spread, d):
+    points = spread * np.random.default_rng(0).normal(size=(300, d)).round(1)
+    points[:, 4:70] = 0.0
+    widths = np.append([1.0, 2.0, np.inf, 0.5], np.ones(d - 4))
+    means, cell = cell_means(points, widths, 5.0)
+    corners = [tuple(np.floor(point / widths / 5.0)) for point in points]
+    order = sorted(set(corners))
+    np.testing.assert_array_equal(cell, [order.index(corner) for corner in corners])
+    for number in range(len(order)):
+        np.testing.assert_allclose(means[number], points[cell == number].mean(axis=0))
+
+
+def rough_field():
+    """Bells in rows of colour and place, some upside down; and rows among them."""
+    rng = np.random.default_rng(0)
+    centers = rng.normal(size=(40, 3)) * [3.0, 3.0, 8.0]
+    theta = rng.uniform(-0.3, 1.0, 40)
+    field = PotentialField(centers, np.array([1.0, 1.0, 3.0]), theta, np.zeros(3))
+    rows = centers[theta > 0].repeat(30, axis=0)
+    return field, rows + rng.normal(size=rows.shape) * field.widths
+
+
+def test_pixels_that_climb_roughly_end_where_they_climb_alone():
+    field, Z = rough_field()
+    shares = []
+    ends, end = climb_roughly(field, Z, 1, shares.append)
+    assert shares[-1] == 1.0
+    assert len(ends) < 0.2 * len(Z)
+    exact = climb(field, Z, fixed_point(), tol=1e-8, max_iter=20_000).points
+    away = np.linalg.norm((ends[end] - exact) / field.widths, axis=1)
+    assert (away < 0.1).mean() > 0.95
+    assert (potential(field, ends[end]) > potential(field, Z) - 1e-3).mean() > 0.99
+
+
+def test_pixels_beyond_every_gaussian_do_not_climb():
+    field, _ = rough_field()
+    far = np.full((1, 3), 200.0)
+    ends, end = climb_roughly(field, far, 1, lambda share: None)
+    np.testing.assert_allclose(ends[end], far, rtol=1e-5)
+
+
 # Regions
 
 
@@ -500,6 +546,30 @@ def test_small_regions_join_the_nearest_colour():
     color = np.array([[0.0], [9.0], [10.0]])
     into = join_small(size, color, chain(0, 0), 10)
     np.testing.assert_array_equal(into, [0, 2, 2])
+
+
+def test_small_regions_join_as_in_arrays_of_all_regions():
+    rng = np.random.default_rng(0)
+    pieces = ndimage.label(rng.integers(0, 2, (30, 30)))[0]
+    pieces = find_pieces(pieces)
+    size = np.bincount(pieces.ravel()).astype(float)
+    color = rng.normal(size=(len(size), 3))
+    into = join_small(size, color, find_borders(pieces), 12)
+    # The same without a queue: the smallest that is left, and all of its neighbours.
+    labels, sums, sizes = pieces.copy(), color * size[:, None], size.copy()
+    while True:
+        left = np.unique(labels)
+        i = min(left, key=lambda k: (sizes[k], k))
+        if sizes[i] >= 12 or len(left) == 1:
+            break
+        beside = np.unique(labels[ndimage.binary_dilation(labels == i)])
+        beside = beside[beside != i]
+        gaps = sums[beside] / sizes[beside, None] - sums[i] / sizes[i]
+        j = beside[np.argmin((gaps**2).sum(axis=1))]
+        labels[labels == i] = j
+        sums[j] += sums[i]
+        sizes[j] += sizes[i]
+    np.testing.assert_array_equal(into[pieces], labels)
 
 
 def test_small_regions_grow_together_until_they_are_large_enough():

@@ -16,6 +16,7 @@ from modeseek.gradient.extensions.penalties import (
     positive_ridge_path,
     quadratic_loss,
     response,
+    ridge_by_factors,
     ridge_path,
     solve,
 )
@@ -40,9 +41,10 @@ def tasks():
     return A.transpose(0, 2, 1) @ A / 20, rng.standard_normal((3, 6)), np.arange(1, 4.0)
 
 
-def test_ridge_path_solves_the_normal_equations(tasks):
+@pytest.mark.parametrize("ridge", [ridge_path, ridge_by_factors])
+def test_ridge_path_solves_the_normal_equations(tasks, ridge):
     G, h, scales = tasks
-    theta = ridge_path(G, h, scales, LAMS)
+    theta = ridge(G, h, scales, LAMS)
     for t in range(3):
         for a, lam in enumerate(LAMS):
             solution = np.linalg.solve(G[t] + lam * scales[t] * np.eye(6), -h[t])

@@ -22,6 +22,7 @@ from modeseek.field.basins import certain_basins
 from modeseek.field.fields import KernelField, PotentialField, SeparateField
 from modeseek.field.modes import (
     AT_MODE,
+    Polish,
     Polished,
     _improves,
     _local_shape,
@@ -464,20 +465,24 @@ def test_newtons_step_stays_in_the_model():
     assert np.abs(move[:, [0, 2]]).max() > 0
 
 
+def improves(field, start, end):
+    return _improves(field, field.evaluate(start), field.evaluate(end))
+
+
 def test_an_end_improves_where_it_is_higher():
     start, end = NEAR, NEAR[::-1].copy()
     higher = value(POTENTIAL, end) >= value(POTENTIAL, start)
     assert 0 < higher.sum() < len(higher)
-    np.testing.assert_array_equal(_improves(POTENTIAL, start, end), higher)
-    assert _improves(POTENTIAL, start, start).all()  # rounding is no descent
+    np.testing.assert_array_equal(improves(POTENTIAL, start, end), higher)
+    assert improves(POTENTIAL, start, start).all()  # rounding is no descent
 
 
 @pytest.mark.parametrize("size", [1e-12, 1.0, 1e12])
 def test_only_a_fall_of_rounding_is_no_fall(size):
     bell = BELL._replace(theta=size * BELL.theta)
     start = bell.centers + 1.0
-    for away, improves in ((1e-3, False), (1e-16, True), (-1e-3, True)):
-        assert _improves(bell, start, start + away).tolist() == [improves]
+    for away, expected in ((1e-3, False), (1e-16, True), (-1e-3, True)):
+        assert improves(bell, start, start + away).tolist() == [expected]
 
 
 def test_an_end_improves_where_it_is_flatter_if_nothing_is_higher():
@@ -487,8 +492,8 @@ def test_an_end_improves_where_it_is_flatter_if_nothing_is_higher():
     slope = norm(np.einsum("mb,jb,mbj->mj", P, field.theta, steps), axis=1)
     flatter = slope[::-1] < slope
     assert 0 < flatter.sum() < len(flatter)
-    np.testing.assert_array_equal(_improves(field, start, end), flatter)
-    assert not _improves(field, start, start).any()
+    np.testing.assert_array_equal(improves(field, start, end), flatter)
+    assert not improves(field, start, start).any()
 
 
 #: Two bells side by side: maxima left and right, a saddle between, a plateau far off.
@@ -533,6 +538,14 @@ def test_points_are_polished_as_each_of_them_alone(monkeypatch):
     polish(PAIR, points[[1, 3]])
     assert climbed[0] == 1
     np.testing.assert_array_equal(np.sign(together.points[:, 0]), [1, 1, -1, -1])
+
+
+def test_polishing_ends_after_so_many_steps_or_on_so_small_a_slope():
+    ends = np.array([[1.2, 0.3]])
+    exact = find_modes(PAIR, ends)
+    assert len(find_modes(PAIR, ends, Polish(max_steps=2))) == 0
+    rough = find_modes(PAIR, ends, Polish(level=0.01))
+    assert 1e-9 < norm(rough - exact) < 0.05
 
 
 def test_directions_are_as_long_as_the_widths():

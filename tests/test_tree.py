@@ -526,3 +526,18 @@ def test_spanning_saddles_make_the_same_tree():
     one, other = merge_down(heights, saddles), merge_down(heights, few)
     for name in ("child", "parent", "passes", "saddles", "prominence"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+def test_passes_that_are_not_refined_lie_a_little_below_the_saddles():
+    rng = np.random.default_rng(3)
+    field = make_field(rng.normal(size=(12, 2)) * 3.0, rng.uniform(0.5, 1.0, 12))
+    Z = rng.normal(size=(200, 2)) * 3.0
+    modes, exact = grow(field, Z)
+    arrived = climb(field, Z, fixed_point(), tol=1e-5, max_iter=1000).points
+    mode_of_row = assign_modes(field, arrived, modes, lambda points: points)
+    rough = build_tree(field, modes, Z, mode_of_row, refine=False)
+    assert len(modes) > 3
+    np.testing.assert_array_equal(np.sort(rough.child), np.sort(exact.child))
+    below = np.sort(rough.prominence) - np.sort(exact.prominence)
+    assert (below >= -1e-9).all()
+    assert 1e-6 < below.max() < 0.1

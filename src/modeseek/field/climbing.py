@@ -1,4 +1,4 @@
-"""Many rows climb a field: in blocks on the thread pool, alone or together."""
+"""Many rows climb a field, in blocks on the thread pool."""
 
 from __future__ import annotations
 
@@ -19,13 +19,9 @@ from modeseek.field.ascent import (
 )
 from modeseek.field.basins import Basins
 from modeseek.field.fields import Field
-from modeseek.field.modes import assign_modes, cell_means
+from modeseek.field.modes import assign_modes
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.blocks import chunk_slices, map_blocks
-
-#: Rows that climb together go on as one where they meet in a cell of this side, in
-#: widths.
-MEETING_CELL = 0.05
 
 
 class Ascent(NamedTuple):
@@ -103,36 +99,6 @@ class Ascent(NamedTuple):
         return assign_modes(
             field, ends, modes, lambda Z: self.climb(field, Z, n_jobs).points, basins
         )
-
-
-def climb_together(
-    ascent: Ascent,
-    field: Field,
-    Z: Floats,
-    stages: tuple[int, ...],
-    *,
-    block_rows: int,
-    n_jobs: int | None,
-    show_progress: Callable[[float], None],
-) -> tuple[Floats, Integers]:
-    """Climb from many rows in stages, after each of which rows that met go on as one.
-
-    Much faster than :meth:`Ascent.climb`, as paths soon run together; a row may end
-    beside the mode that it would have reached alone. ``stages`` are the most steps of
-    each. Returns the distinct ends (m, d), and which of them each row reached (n,).
-    """
-    ends, end = Z, np.arange(len(Z))
-    for stage, max_iter in enumerate(stages):
-
-        def show(share: float, before: int = stage) -> None:
-            show_progress((before + share) / len(stages))
-
-        arrived = ascent._replace(max_iter=max_iter).climb(
-            field, ends, n_jobs, block_rows=block_rows, show_progress=show
-        )
-        ends, cell = cell_means(arrived.points, field.widths, MEETING_CELL)
-        end = cell[end]
-    return ends, end
 
 
 Ascent.__module__ = "modeseek.field"  # model files name it so

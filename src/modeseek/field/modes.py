@@ -17,7 +17,13 @@ from scipy.spatial import KDTree
 
 from modeseek.field.ascent import POTENTIAL_ROUNDING, climb, fixed_point, length
 from modeseek.field.basins import Basins
-from modeseek.field.fields import Field, curvature, finite_widths, scaled_gradient
+from modeseek.field.fields import (
+    Evaluation,
+    Field,
+    curvature,
+    finite_widths,
+    scaled_gradient,
+)
 from modeseek.rows.arrays import Bools, Floats, Integers, group_means
 from modeseek.rows.blocks import one_blas_thread
 from modeseek.tree.pairs import connected_components
@@ -49,9 +55,22 @@ CRAWL = 1e-4
 #: Longest last step, in widths, and most steps of the fixed point in its place.
 CLIMBED, MAX_CLIMB = 1e-6, 1000
 
+#: Binary digits of the largest number of a cell.
+CELL_BITS = 62
+
 #: Multiplications that a step of Newton's method may take for the ends of a fit
 #: together, about half a second's, and for one row. Beyond, the fixed point goes on.
 STEP_WORK, ROW_STEP_WORK = 2e9, 1e7
+
+
+class Polish(NamedTuple):
+    """How long Newton's method goes on, and what it then takes for a mode."""
+
+    max_steps: int = MAX_NEWTON
+    level: float = POLISHED  # largest gradient of a mode, in the size of its terms
+
+
+EXACT = Polish()
 
 
 class Polished(NamedTuple):
@@ -72,8 +91,11 @@ class _LocalShape(NamedTuple):
     size: Floats  # (m,)
 
 
-def _local_shape(field: Field, Z: Floats) -> _LocalShape:
-    here = field.evaluate(Z)
+def _local_shape(
+    field: Field, Z: Floats, here: Evaluation | None = None
+) -> _LocalShape:
+    """Shape at points (m, d); ``here`` is the field there, if it is known."""
+    here = field.evaluate(Z) if here is None else here
     finite = np.isfinite(field.widths)
     g = scaled_gradient(field, here)
     H = curvature(field, Z)
@@ -95,10 +117,10 @@ def newton_work(field: Field) -> float:
     return float(10 * d**3 + b * d**2)
 
 
-def _polish(field: Field, Z: Floats, newton: bool) -> Polished:
+def _polish(field: Field, Z: Floats, newton: bool, how: Polish = EXACT) -> Polished:
     """Newton's method to the maxima, or the fixed point where it is too much work."""
     if newton:
-        return polish(field, Z)
+        return polish(field, Z, how)
     arrived = climb(field, Z, fixed_point(), tol=CLIMBED, max_iter=MAX_CLIMB)
     here = field.evaluate(arrived.points)
     alive = here.size >= ALIVE * field.evaluate(field.centers).size.max()
@@ -112,28 +134,25 @@ def _polish(field: Field, Z: Floats, newton: bool) -> Polished:
     )
 
 
-def polish(field: Field, Z: Floats) -> Polished:
+def polish(field: Field, Z: Floats, how: Polish = EXACT) -> Polished:
     """Newton's method to the maximum beside each point.
 
     Where the Hessian is not negative definite, or Newton's step would go downhill, the
     fixed point's step is taken instead, so a point never leaves its basin for a saddle.
     """
     points = np.array(Z, dtype=np.float64)
-    step = fixed_point()
-    local = near = _local_shape(field, points)
+    here = field.evaluate(points)
+    local = near = _local_shape(field, points, here)
     active = np.arange(len(points))
-    for _ in range(MAX_NEWTON):
+    for _ in range(how.max_steps):
         for mine, theirs in zip(local, near, strict=True):
             mine[active] = theirs
-        rough = np.linalg.norm(near.gradient, axis=1) > POLISHED * near.size
+        rough = np.linalg.norm(near.gradient, axis=1) > how.level * near.size
         active, near = active[rough], _LocalShape(*(part[rough] for part in near))
         if not active.size:
             break
         start = points[active]
-        end = start + _newton_move(field, near)
-        fails = ~_improves(field, start, end) | (near.values[:, -1] >= 0)
-        if fails.any():
-            end[fails] = climb(field, start[fails], step, tol=0.0, max_iter=5).points
+        end, there = _step_up(field, start, here.take(rough), near)
         points[active] = end
         # What stands will not move again, and what crawls on a plateau gets nowhere.
         far = length(end - start, field)
@@ -141,17 +160,36 @@ def polish(field: Field, Z: Floats) -> Polished:
         active = active[moves]
         if not active.size:
             break
-        near = _local_shape(field, end[moves])
+        here = there.take(moves)
+        near = _local_shape(field, end[moves], here)
     slope = np.linalg.norm(local.gradient, axis=1)
     alive = local.size >= ALIVE * field.evaluate(field.centers).size.max()
     top = local.values[:, -1]
-    level = slope <= POLISHED * local.size
+    level = slope <= how.level * local.size
     return Polished(
         points,
         is_mode=level & alive & (top < -CURVED * local.size),
         is_flat=~alive | (top <= 0),
         direction=local.vectors[:, :, -1] * finite_widths(field),
     )
+
+
+def _step_up(
+    field: Field, start: Floats, here: Evaluation, near: _LocalShape
+) -> tuple[Floats, Evaluation]:
+    """Newton's step where it leads up, else some of the fixed point's; the field there.
+
+    The field has been evaluated at the start, and its shape there is ``near``.
+    """
+    end = start + _newton_move(field, near)
+    there = field.evaluate(end)
+    fails = ~_improves(field, here, there) | (near.values[:, -1] >= 0)
+    if fails.any():
+        end[fails] = climb(
+            field, start[fails], fixed_point(), tol=0.0, max_iter=5
+        ).points
+        there.put(fails, field.evaluate(end[fails]))
+    return end, there
 
 
 def _newton_move(field: Field, near: _LocalShape) -> Floats:
@@ -164,22 +202,21 @@ def _newton_move(field: Field, near: _LocalShape) -> Floats:
     return np.asarray(move * finite_widths(field))
 
 
-def _improves(field: Field, start: Floats, end: Floats) -> Bools:
+def _improves(field: Field, here: Evaluation, there: Evaluation) -> Bools:
     """Whether the end is no lower than the start, or flatter without a potential."""
-    a, b = field.evaluate(start), field.evaluate(end)
-    if a.value is None or b.value is None:
-        before = np.linalg.norm(scaled_gradient(field, a), axis=1)
-        after = np.linalg.norm(scaled_gradient(field, b), axis=1)
+    if here.value is None or there.value is None:
+        before = np.linalg.norm(scaled_gradient(field, here), axis=1)
+        after = np.linalg.norm(scaled_gradient(field, there), axis=1)
         return np.asarray(after < before)
-    return np.asarray(b.value >= a.value - POTENTIAL_ROUNDING * a.size)
+    return np.asarray(there.value >= here.value - POTENTIAL_ROUNDING * here.size)
 
 
 @one_blas_thread()
-def find_modes(field: Field, ends: Floats) -> Floats:
+def find_modes(field: Field, ends: Floats, how: Polish = EXACT) -> Floats:
     """Distinct maxima at the ends (m, d) of climbs, polished; there may be none."""
     ends = cell_means(ends, field.widths, AT_MODE)[0]
     affordable = len(ends) * newton_work(field) <= STEP_WORK
-    polished = _polish(field, ends, newton=affordable)
+    polished = _polish(field, ends, affordable, how)
     points = polished.points[polished.is_mode]
     if len(points) < 2:
         return points
@@ -195,7 +232,15 @@ def cell_means(points: Floats, widths: Floats, side: float) -> tuple[Floats, Int
     The sides of a cell are so many widths of each feature.
     """
     corner = np.floor(points * (1.0 / widths) / side)
-    cell = np.unique(corner, axis=0, return_inverse=True)[1].ravel()
+    corner -= corner.min(axis=0)
+    counts = corner.max(axis=0) + 1.0
+    if np.log2(counts).sum() < CELL_BITS:
+        # One number for a cell: sorting numbers is many times as fast as sorting rows.
+        sizes = np.append(1.0, counts[:0:-1]).astype(np.int64)
+        code = corner.astype(np.int64) @ np.cumprod(sizes)[::-1]
+        cell = np.unique(code, return_inverse=True)[1]
+    else:
+        cell = np.unique(corner, axis=0, return_inverse=True)[1].ravel()
     return group_means(points, cell), cell
 
 

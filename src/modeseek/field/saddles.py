@@ -73,11 +73,13 @@ def build_tree(
     modes: Floats,
     Z: Floats,
     mode_of_row: Integers,
+    refine: bool = True,
 ) -> MergeTree:
     """Find the saddles between modes and merge them from the highest down.
 
     They are sought beside segments between modes and between some rows Z, whose modes
-    are known. Everything is in the frame; standard errors of the tree are zero.
+    are known. Everything is in the frame; standard errors of the tree are zero. Without
+    ``refine`` the passes on these segments stand for the saddles, a little lower.
     """
     k = len(modes)
     away = length(Z - modes[mode_of_row], field) > AT_MODE  # others are like their mode
@@ -92,6 +94,7 @@ def build_tree(
         chosen = _choose(candidates, joins, (ZOOM_STEPS + 2) * field.centers.size)
         lowest = _zoom(field, _take(candidates, chosen))
         candidates = _replace(candidates, chosen, lowest)
+    if has_potential(field) and refine:
         joins = join_modes(heights[:k], candidates, apart)[:, 2]
         chosen = _choose(candidates, joins, SADDLE_STEPS * newton_work(field))
         if len(chosen):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
+from math import dist
 from typing import NamedTuple
 
 import numpy as np
@@ -73,8 +74,8 @@ class _RegionGraph:
     """Regions that absorb one another, each with its borders: length and total."""
 
     def __init__(self, size: Floats, borders: Borders) -> None:
-        self.size = size.astype(np.float64)
-        self.absorber = np.arange(len(size))
+        self.size: list[float] = size.tolist()
+        self.absorber = list(range(len(size)))
         self.borders: list[dict[int, tuple[float, float]]] = [{} for _ in size]
         for a, b, length, total in zip(
             *(part.tolist() for part in borders), strict=True
@@ -104,7 +105,8 @@ def join_small(size: Floats, color: Floats, borders: Borders, least: float) -> I
     both. The result (n,) is the region that each one ends in.
     """
     graph = _RegionGraph(size, borders)
-    sums = color * size[:, None]
+    # Plain numbers: arrays of so few take longer to make than to add up.
+    means = [tuple(one) for one in color.tolist()]
     queue = [(graph.size[i], int(i)) for i in np.flatnonzero(size < least)]
     heapq.heapify(queue)
     while queue:
@@ -112,14 +114,20 @@ def join_small(size: Floats, color: Floats, borders: Borders, least: float) -> I
         stale = graph.absorber[i] != i or pixels != graph.size[i]
         if stale or not graph.borders[i]:
             continue
-        others = np.array(sorted(graph.borders[i]))
-        gap = sums[others] / graph.size[others, None] - sums[i] / pixels
-        j = int(others[np.argmin(np.einsum("ij,ij->i", gap, gap))])
+        mine = means[i]
+        _, j = min([(dist(means[j], mine), j) for j in graph.borders[i]])
+        others = graph.size[j]
         graph.absorb(j, i)
-        sums[j] += sums[i]
-        if graph.size[j] < least:
-            heapq.heappush(queue, (graph.size[j], j))
-    return follow_to_end(graph.absorber)
+        both = graph.size[j]
+        means[j] = tuple(
+            [
+                (pixels * a + others * b) / both
+                for a, b in zip(mine, means[j], strict=True)
+            ]
+        )
+        if both < least:
+            heapq.heappush(queue, (both, j))
+    return follow_to_end(np.array(graph.absorber))
 
 
 class RegionTree(NamedTuple):
@@ -149,14 +157,14 @@ def build_region_tree(size: Floats, borders: Borders) -> RegionTree:
     """Join regions of ``size`` (n,) pixels along borders of rising contrast to one."""
     n_pixels = float(size.sum())
     graph = _RegionGraph(size, borders)
-    version = np.zeros(len(size), dtype=np.intp)
+    version = [0] * len(size)
 
     def entry(a: int, b: int) -> tuple[float, int, int, int, int]:
         a, b = min(a, b), max(a, b)
         length, total = graph.borders[a][b]
         smaller = min(graph.size[a], graph.size[b]) / n_pixels
         contrast = total / length * smaller**SIZE_POWER
-        return contrast, a, b, int(version[a]), int(version[b])
+        return contrast, a, b, version[a], version[b]
 
     queue = [entry(a, b) for a in range(len(size)) for b in graph.borders[a] if a < b]
     heapq.heapify(queue)

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import nnls
 from sklearn.linear_model import lars_path_gram
 
@@ -59,6 +60,21 @@ def ridge_path(G: Floats, h: Floats, scales: Floats, lams: Floats) -> Floats:
     :func:`modeseek.gradient.moments.task_scales`.
     """
     return -_solve_ridge(G, h[:, :, None], scales[:, None, None] * lams)
+
+
+def ridge_by_factors(G: Floats, h: Floats, scales: Floats, lams: Floats) -> Floats:
+    """Coefficients of every penalty, from a Cholesky factor for each.
+
+    The same as :func:`ridge_path` up to rounding. A factor takes a fifteenth of the
+    time of eigenvectors, so it is faster for a few penalties; none of them may be so
+    small that rounding makes G indefinite.
+    """
+    theta = np.empty((*h.shape, len(lams)))
+    for t, scale in enumerate(scales):
+        for a, lam in enumerate(lams):
+            A = G[t % len(G)] + lam * scale * np.eye(h.shape[1])
+            theta[t, :, a] = -cho_solve(cho_factor(A, check_finite=False), h[t])
+    return theta
 
 
 def _solve_ridge(G: Floats, right: Floats, ridge: Floats) -> Floats:
