@@ -180,3 +180,10 @@ def test_the_way_from_row_to_row_is_explained():
     assert given.endswith("That was asked for.")
     given = ModeClustering(ascent="gradient").fit(moons).decision_
     assert given == 'Rows climb as was asked for, ascent="gradient".'
+
+
+@pytest.mark.parametrize("n", [1000, 3000])
+def test_a_ring_is_one_cluster_although_every_direction_shows_two_ends(n):
+    t = np.random.default_rng(1).uniform(0.0, 2.0 * np.pi, n)
+    model = ModeClustering().fit(np.column_stack([np.cos(t), np.sin(t)]))
+    assert model.n_clusters_ == 1

@@ -6,15 +6,18 @@ import pytest
 from modeseek import LogDensityGradient, ModeClustering
 from modeseek.cli.commands import run
 from modeseek.cluster.one_cluster import explain_one
+from modeseek.gradient.model import GAUSSIAN_SHARE
 
 RNG = np.random.default_rng(0)
 UNIFORM = RNG.uniform(size=(400, 2))
+HILL = np.random.default_rng(1).normal(size=(400, 2))
 GAUSSIAN = RNG.normal(size=(300, 10))
 
 
 def test_one_cluster_says_what_was_tried_and_what_chance_makes():
-    model = ModeClustering().fit(UNIFORM)
+    model = ModeClustering().fit(HILL)
     assert model.n_clusters_ == 1
+    assert model.estimator_.gaussian_share_ >= GAUSSIAN_SHARE
     depth = model.merge_tree_.prominence.max()
     said = model.decision_
     assert "rows that were held out confirm no split in any direction tried" in said
@@ -23,13 +26,20 @@ def test_one_cluster_says_what_was_tried_and_what_chance_makes():
     assert "n_clusters=2 cuts the tree there" in said
 
 
+def test_a_ring_was_not_put_to_held_out_rows():
+    t = RNG.uniform(0.0, 2.0 * np.pi, 500)
+    model = ModeClustering().fit(np.column_stack([np.cos(t), np.sin(t)]))
+    assert "One cluster: the deepest valley" in model.decision_
+    assert "held out" not in model.decision_
+
+
 def test_a_shallower_valley_is_likelier_by_chance():
     landscape = ModeClustering(ascent="rows").fit(UNIFORM)._landscape
     tree = landscape.tree
 
     def times(share):
         shallow = tree._replace(prominence=share * tree.prominence)
-        words = explain_one(landscape._replace(tree=shallow), by_default=False)
+        words = explain_one(landscape._replace(tree=shallow), held_out=False)
         return int(words.split("about ")[1].split(" of 20")[0])
 
     assert times(0.1) == 20
@@ -41,7 +51,7 @@ def test_along_the_gradient_chance_is_that_of_the_standard_error():
     tree = model.merge_tree_
     deepest = tree.prominence.argmax()
     tree = tree._replace(std_error=tree.prominence.copy())
-    words = explain_one(model._landscape._replace(grown=tree), by_default=False)
+    words = explain_one(model._landscape._replace(grown=tree), held_out=False)
     assert f"its standard error is {tree.prominence[deepest]:.2f}, 16 %" in words
     assert "held-out" not in words
 

@@ -219,14 +219,15 @@ def _fit_certified(
     """Fit the gradient in coordinates that held-out rows confirm, if that is better.
 
     The graph of rows sees clusters of any shape. Where much of the gradient is that of
-    a Gaussian, or the graph sees one cluster, they may stand too near each other among
-    too many features for it; then clusters count that held-out rows confirm, if they
-    are no fewer than those that the graph is certain of. Nor may the valleys between
-    them be shallow, if the graph sees clusters too.
+    a Gaussian, they may stand too near each other among too many features for it; then
+    clusters count that held-out rows confirm, if they are no fewer than those that the
+    graph is certain of. Nor may the valleys between them be shallow, if the graph sees
+    clusters too. Elsewhere a valley along a direction says little: a ring has one along
+    each.
     """
-    n_clusters = 1 + int((~graph.default_merges()).sum())
-    if gaussian_share < GAUSSIAN_SHARE and n_clusters > 1:
+    if gaussian_share < GAUSSIAN_SHARE:
         return None
+    n_clusters = 1 + int((~graph.default_merges()).sum())
     certified = certify_frame(frame, overview)
     if certified is None or certified.n_parts < graph.count_certain():
         return None

@@ -26,6 +26,7 @@ from modeseek.cluster.summary import SummaryMixin, profile_fit
 from modeseek.cluster.telling import warn_of_data
 from modeseek.errors import warn_user
 from modeseek.gradient.base import GradientEstimator
+from modeseek.gradient.model import GAUSSIAN_SHARE
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.containers import check_in_memory, open_rows
 from modeseek.rows.entry import whole_fit
@@ -378,7 +379,8 @@ class ModeClustering(
         asked = self._n_wanted is not None or not is_word(self._level, "auto")
         if self.n_clusters_ == 1 and not asked and hasattr(self.estimator_, "centers_"):
             by_default = self.estimator is None and self.ascent == "auto"
-            why = explain_one(self._landscape, by_default=by_default)
+            held_out = by_default and self.estimator_.gaussian_share_ >= GAUSSIAN_SHARE
+            why = explain_one(self._landscape, held_out=held_out)
             self.decision_ = f"{self.decision_} {why}"
 
     def _groups_of_the_fit(self) -> Integers:

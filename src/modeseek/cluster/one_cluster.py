@@ -15,10 +15,10 @@ NEXT = (
 )
 
 
-def explain_one(landscape: Landscape, *, by_default: bool) -> str:
-    """Say why all rows are one cluster; by default, held-out rows were asked too."""
+def explain_one(landscape: Landscape, *, held_out: bool) -> str:
+    """Say why all rows are one cluster, and whether held-out rows were asked too."""
     tried = "One cluster: "
-    if by_default:
+    if held_out:
         tried += "rows that were held out confirm no split in any direction tried, and "
     tree = landscape.tree
     if not len(tree.prominence):
