@@ -69,3 +69,9 @@ def test_the_stability_it_states_is_that_of_the_tables():
     )
     made, real = measured["made", "jitter"], measured["real", "jitter"]
     assert jitter.groups() == (made[0], real[0], made[1], real[1])
+    stated = re.search(r"agree by ([\d.]+) \(hdbscan: ([\d.]+)\)", text).groups()
+    of_57 = [
+        re.search(rf"\n\| {name} \| ([\d.]+) \| [\d.]+ \| \d+ % \|", page)[1]
+        for name in ("modeseek", "hdbscan", "hdbscan, unscaled")
+    ]
+    assert stated == (of_57[0], max(of_57[1:]))
