@@ -76,12 +76,6 @@ def read_module(name: str) -> Module:
     return Module(name)
 
 
-def read_anew() -> None:
-    """Forget what was read of files that have changed meanwhile."""
-    for remembered in (read_module, bare, digest, referred, parts_at):
-        remembered.cache_clear()
-
-
 def is_ours(name: str) -> bool:
     """Whether a dotted name is that of a module of the packages."""
     path = Path(*name.split("."))

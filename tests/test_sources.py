@@ -66,6 +66,13 @@ class Kept(Base):
 """
 
 
+def read_anew():
+    """Forget what was read of files that have changed meanwhile."""
+    remembered = ("read_module", "bare", "digest", "referred", "parts_at")
+    for name in remembered:
+        getattr(sources, name).cache_clear()
+
+
 @pytest.fixture
 def land(tmp_path, monkeypatch):
     """A function that writes a package, imports it and gives its main module."""
@@ -80,14 +87,14 @@ def land(tmp_path, monkeypatch):
         (folder / "parts.py").write_text(parts)
         for name in [n for n in sys.modules if n.startswith("toyland")]:
             del sys.modules[name]
-        sources.read_anew()
+        read_anew()
         importlib.invalidate_caches()
         return importlib.import_module("toyland.main")
 
     yield write
     for name in [n for n in sys.modules if n.startswith("toyland")]:
         del sys.modules[name]
-    sources.read_anew()
+    read_anew()
 
 
 def test_what_is_entered_counts_with_its_constants_and_classes(land):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
-from modeseek.rows.arrays import Bools, Floats, Integers
+from modeseek.rows.arrays import Bools, Floats, Integers, group_means
 
 #: Rows farther than this many units from the origin are refused: their squared
 #: distances leave no digits for the rest.
@@ -93,9 +93,8 @@ def spread_within(Z: Floats, group: Integers) -> Floats:
 
     Rows (n, d) are of groups 0, 1, ..., none of which is empty.
     """
-    size = np.bincount(group)
-    mean = np.column_stack([np.bincount(group, z) / size for z in Z.T])
-    return np.asarray(np.sqrt(np.square(Z - mean[group]).mean(axis=0)))
+    around = Z - group_means(Z, group)[group]
+    return np.asarray(np.sqrt(np.square(around).mean(axis=0)))
 
 
 def power_of_two(size: float | Floats) -> Floats:
