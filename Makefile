@@ -39,8 +39,10 @@ demo: $(VENV)/.demo
 test: lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist loadfile
 
+# Test by test, as most of its hour is many batches in one file; who is done takes
+# some from others.
 soak: $(VENV)/.test
-	$(BIN)/python -m pytest -q -m soak tests
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m soak -n auto --dist worksteal tests
 
 coverage: $(VENV)/.test
 	$(BIN)/coverage erase

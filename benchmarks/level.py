@@ -10,11 +10,15 @@ of :data:`RULES` cuts the trees, and the clusters are scored by the adjusted Ran
 as in ``benchmarks/quality.py``. Printed are the mean of each rule on each family, that
 of the best level of each tree, and the score of each family if the rule is chosen on
 the other families: by their mean plus the worst of them.
+
+``--peers`` compares instead: ``ModeClustering()`` and those that are told nothing, too,
+on the same subsamples, raw and standardised.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import pickle
 import sys
@@ -25,9 +29,11 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn.datasets import make_circles, make_moons
+from sklearn.preprocessing import StandardScaler
 
 import quality
 from modeseek.cluster.climbing import (
+    choose_landscape,
     graph_frames,
     graph_landscape,
     nodes_of,
@@ -50,6 +56,8 @@ from modeseek.tree.merge_tree import MergeTree
 
 FAMILIES = ("sipu", "wut", "other", "real", "paper", "uci", "drawn")
 
+PEERS = ("hdbscan", "PLSCAN", "ToMATo")
+
 #: Rows of a subsample at most, and its share of the rows.
 ROWS, SHARE = 3000, 0.8
 
@@ -70,6 +78,17 @@ class Case(NamedTuple):
     labelings: np.ndarray  # (l, n); 0 is no label
     chance: ChanceModes  # drawn on the graph
     apart: np.ndarray  # (n_merges,) whether no neighbours connect the two sides
+
+    def evidence(self) -> float:
+        """How far the tree stands out from what chance makes."""
+        return evidence_on_rows(self.tree, self._bound())
+
+    def count_certain(self) -> int:
+        """Clusters that stand by themselves."""
+        return 1 + int((self.tree.prominence >= self._bound()).sum())
+
+    def _bound(self) -> np.ndarray:
+        return chance_prominence(self.n_nodes, self.dimension)
 
 
 def mixtures(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -150,11 +169,16 @@ def data_sets(folder: Path | None) -> Iterator[quality.DataSet]:
             yield quality.DataSet(family, f"{seed:02d}", X, y[None])
 
 
+def draw_rows(data: quality.DataSet, half: int) -> np.ndarray:
+    """Rows of a subsample, one of two."""
+    n = min(ROWS, int(SHARE * len(data.X)))
+    rng = np.random.default_rng(half)
+    return np.sort(rng.choice(len(data.X), n, replace=False))
+
+
 def build_cases(data: quality.DataSet, half: int) -> list[Case]:
     """Trees of a subsample, one for each set of coordinates."""
-    rng = np.random.default_rng(half)
-    n = min(ROWS, int(SHARE * len(data.X)))
-    rows = np.sort(rng.choice(len(data.X), n, replace=False))
+    rows = draw_rows(data, half)
     X = data.X[rows]
     overview = make_overview(ArrayRows(X, None, None), whole=False, n_jobs=None)
     sample, drawn = overview.sample, overview.sample.ranking.first
@@ -284,16 +308,6 @@ def best_level(case: Case) -> float:
     return max(score(case, case.tree.prominence < levels[i]) for i in tried)
 
 
-def most_evident(cases: list[Case]) -> Case:
-    """Pick the coordinates that :class:`modeseek.ModeClustering` would take."""
-    return max(
-        cases,
-        key=lambda one: evidence_on_rows(
-            one.tree, chance_prominence(one.n_nodes, one.dimension)
-        ),
-    )
-
-
 def judge(cases: list[Case]) -> dict[str, dict[str, float]]:
     """Mean score of every rule, and of the best level, on each family."""
     found: dict[str, dict[str, float]] = {}
@@ -352,15 +366,58 @@ def load_cases(trees: Path, folder: Path | None) -> list[Case]:
             if not path.exists():
                 print(path.stem, file=sys.stderr, flush=True)
                 path.write_bytes(pickle.dumps(build_cases(data, half)))
-            cases.append(most_evident(pickle.loads(path.read_bytes())))
+            cases.append(choose_landscape(*pickle.loads(path.read_bytes())))
     return cases
+
+
+def compare(trees: Path, folder: Path | None) -> str:
+    """Write the Markdown table of families by clusterers that are told nothing."""
+    trees.mkdir(parents=True, exist_ok=True)
+    scores: dict[str, list[dict[str, float]]] = {}
+    for data in data_sets(folder):
+        for half in (0, 1):
+            path = trees / f"{data.family}-{data.name}-{half}-scores.json"
+            if not path.exists():
+                print(path.stem, file=sys.stderr, flush=True)
+                path.write_text(json.dumps(score_methods(data, draw_rows(data, half))))
+            scores.setdefault(data.family, []).append(json.loads(path.read_text()))
+    names = list(scores["nothing"][0])
+    means = {
+        family: [np.mean([one[name] for one in all_of]) for name in names]
+        for family, all_of in scores.items()
+    }
+    means["**mean**"] = np.mean(list(means.values()), axis=0).tolist()
+    lines = [
+        "| family | " + " | ".join(names) + " |",
+        "| --- |" + " --- |" * len(names),
+    ]
+    for family, row in means.items():
+        lines.append(f"| {family} | " + " | ".join(f"{v:.3f}" for v in row) + " |")
+    return "\n".join(lines)
+
+
+def score_methods(data: quality.DataSet, rows: np.ndarray) -> dict[str, float]:
+    """Score of ours on a subsample, and of peers on it raw and standardised."""
+    X, labelings = data.X[rows], data.labelings[:, rows]
+    found = {}
+    for name in ("modeseek", *PEERS):
+        method = quality.METHODS[name]
+        for features in ("raw",) if method.scales else ("raw", "standardised"):
+            Z = X if features == "raw" else StandardScaler().fit_transform(X)
+            column = name if method.scales else f"{name}, {features}"
+            found[column] = quality.score(method, Z, labelings, 0)[0]
+    return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, default=os.environ.get("MODESEEK_DATA"))
     parser.add_argument("--trees", type=Path, default=Path("out/trees"))
+    parser.add_argument("--peers", action="store_true", help="compare clusterers")
     options = parser.parse_args()
+    if options.peers:
+        print(compare(options.trees, options.data))
+        return
     print(report(judge(load_cases(options.trees, options.data))))
 
 

@@ -88,6 +88,12 @@ def mini_batch_told(X: np.ndarray, seed: int, k: int) -> np.ndarray:
     return MiniBatchKMeans(k, random_state=seed).fit_predict(X)
 
 
+def k_means_once_told(X: np.ndarray, seed: int, k: int) -> np.ndarray:
+    from sklearn.cluster import KMeans
+
+    return KMeans(k, n_init=1, random_state=seed).fit_predict(X)
+
+
 METHODS = {
     name: KNOWN[name]
     for name in (
@@ -100,6 +106,7 @@ METHODS = {
         "ToMATo",
     )
 } | {
+    speed_tables.ONE_START: Method(k_means_once_told, told=True),
     "mini-batch k-means, told k": Method(mini_batch_told, told=True),
     "fast-hdbscan": Method(fast_hdbscan),
 }
@@ -135,6 +142,10 @@ QUICK = {
 }
 
 
+#: Rows and features of predictions, at toy sizes or not.
+PREDICTED = {False: (1_000_000, 10), True: (10_000, 10)}
+
+
 def main() -> int:
     options = parse()
     if options.worker:
@@ -146,6 +157,8 @@ def main() -> int:
     for name in chosen(options.tasks, tasks):
         if name == "imports":
             results["imports"] = imports()
+        elif name == "predict":
+            results["predict"] = predictions(PREDICTED[options.quick])
         elif tasks[name].set == "cytometry" and cytometry_path() is None:
             print("cytometry: not there; set MODESEEK_DATA", file=sys.stderr)
         else:
@@ -160,7 +173,7 @@ def main() -> int:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    names = [*TASKS, "growth", "imports"]
+    names = [*TASKS, "growth", "predict", "imports"]
     parser.add_argument("--tasks", nargs="*", choices=names, default=None)
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--quick", action="store_true", help="toy sizes")
@@ -173,7 +186,7 @@ def parse() -> argparse.Namespace:
 
 def chosen(names: list[str] | None, tasks: dict[str, Task]) -> list[str]:
     """Tasks to run, in their order; none where the list is empty."""
-    every = [*tasks, "imports"]
+    every = [*tasks, "predict", "imports"]
     if names is None:
         return every
     growth = "growth" in names
@@ -359,6 +372,24 @@ def imports() -> dict[str, Any]:
     return {"versions": versions()} | {
         name: import_seconds(text) for name, text in statements.items()
     }
+
+
+def predictions(size: tuple[int, int]) -> dict[str, Any]:
+    """Seconds that labels of rows take, ours beside k-means with as many centres."""
+    from sklearn.cluster import KMeans
+
+    from modeseek import ModeClustering
+
+    X, _ = load("blobs", *size)
+    ours = ModeClustering().fit(X)
+    told = KMeans(ours.n_clusters_, n_init=1, random_state=0).fit(X)
+    seconds = {
+        name: statistics.median(
+            timed(functools.partial(model.predict, X))[0] for _ in range(REPEATS)
+        )
+        for name, model in ((OURS, ours), ("k-means", told))
+    }
+    return {"rows": size[0], "features": size[1], "versions": versions(), **seconds}
 
 
 @functools.cache

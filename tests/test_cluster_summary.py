@@ -39,8 +39,10 @@ def test_summary_has_the_evidence_of_the_tree(model):
     highest = table.index[table["into"] < 0]
     assert highest.tolist() == [model.mode_labels_[np.argmax(tree.heights)]]
     assert table.loc[highest, ["prominence", "std_error"]].isna().all(axis=None)
-    for i, child in enumerate(tree.child):
-        line = table.loc[model.mode_labels_[child]]
+    between = model.mode_labels_[tree.child] != model.mode_labels_[tree.parent]
+    assert between.sum() == len(table) - 1
+    for i in np.flatnonzero(between):
+        line = table.loc[model.mode_labels_[tree.child[i]]]
         assert line["into"] == model.mode_labels_[tree.parent[i]]
         assert line["prominence"] == tree.prominence[i]
         assert line["std_error"] == tree.std_error[i]

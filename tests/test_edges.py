@@ -15,8 +15,9 @@ from modeseek.graph.edges import (
     neighbor_edges,
     tie_pieces,
 )
-from modeseek.graph.midway import MIDWAY_NEIGHBOR, edge_heights
+from modeseek.graph.midway import MIDWAY_NEIGHBOR, PLANE, edge_heights
 from modeseek.graph.neighbors import Search
+from modeseek.graph.row_graph import build_graph
 from modeseek.graph.ties import LARGE, TIES
 
 
@@ -131,16 +132,47 @@ def test_heights_of_edges_are_lowest_at_an_end_or_half_way(n, d, grain):
     q = min(MIDWAY_NEIGHBOR, n - 1)
     lowered = 0
     for (i, j), found in zip(edges, lowest, strict=True):
-        off = np.linalg.norm(nodes - (nodes[i] + nodes[j]) / 2, axis=1)
-        there = np.hypot(np.sort(off)[q - 1], grain)
-        expected = min(height[i], height[j])
-        for end in (i, j):
-            here = np.hypot(np.sort(cdist(nodes[[end]], nodes)[0])[q], grain)
+        off = np.sort(np.linalg.norm(nodes - (nodes[i] + nodes[j]) / 2, axis=1))
+        there = np.hypot(off[q - 1], grain)
+        expected = lower_end = min(height[i], height[j])
+        far = np.hypot(np.sort(cdist(nodes[[i, j]], nodes), axis=1)[:, q], grain)
+        for end, here in zip((i, j), far, strict=True):
             fallen = height[end] - 2.5 * np.log(there / here)
             lowered += fallen < expected
             expected = min(expected, fallen)
+        if d == PLANE:
+            empty = np.hypot(2.0 * off[0], grain)
+            expected = min(expected, lower_end - 2.5 * np.log(empty / far.max()))
         assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
     assert lowered > 0
+
+
+def test_an_edge_in_the_plane_falls_by_the_width_of_the_empty_place():
+    """Between two lines of five rows at a distance of 3; neighbour 4 is 2 away."""
+    along = np.arange(5.0)
+    nodes = np.concatenate([np.column_stack([along, 0 * along + y]) for y in (0, 3)])
+    search, near, edges = find_all(nodes, q=9)
+    across = np.flatnonzero((edges == [2, 7]).all(axis=1))[0]
+    inside = np.flatnonzero((edges == [1, 2]).all(axis=1))[0]
+    flat = np.zeros(10)
+    lowest = edge_heights(search, near, edges, flat, 2.0, q=4)
+    assert lowest[inside] == 0.0
+    assert lowest[across] == pytest.approx(-2.0 * np.log(3.0 / 2.0))
+    assert edge_heights(search, near, edges, flat, 2.0, q=5)[across] == 0.0
+    less = np.where(np.arange(10) == 3, -0.1, 0.0)  # balls are compared by what counts
+    assert edge_heights(search, near, edges, flat, 2.0, less, q=4)[across] > -0.1
+
+
+def test_an_empty_place_between_rings_is_deeper_than_chance_along_them():
+    """By the fifth row half-way alone it was 1.1 times as deep."""
+    rng = np.random.default_rng(0)
+    t = rng.uniform(0.0, 2.0 * np.pi, 400)
+    radius = np.where(np.arange(400) < 160, 1.0, 1.4)
+    X = radius[:, None] * np.column_stack([np.cos(t), np.sin(t)])
+    X += rng.uniform(-0.03, 0.03, X.shape)
+    _, tree = build_graph(X, np.ones(400))
+    deepest, second = np.sort(tree.prominence)[::-1][:2]
+    assert deepest > 1.4 * second
 
 
 @pytest.mark.parametrize("d", [3, 10])

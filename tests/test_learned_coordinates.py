@@ -1,5 +1,7 @@
 """The coordinates that a clustering learns, and what it says in them."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits, load_wine, make_moons
@@ -7,6 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from modeseek import LogDensityGradient, ModeClustering
 from modeseek.cluster.certified import explain_graph
+from modeseek.cluster.climbing import choose_landscape
 from modeseek.cluster.features import gradient_in_features
 from modeseek.datasets import three_gaussians
 from modeseek.persist import load_model, save_model
@@ -114,6 +117,55 @@ def test_wine_has_three_clusters(wine):
     assert adjusted_rand_score(wine[1], model.labels_) > 0.75
 
 
+def test_splits_in_doubt_do_not_replace_as_many_clusters_of_the_graph(
+    wine, monkeypatch
+):
+    # Held-out wines confirm a third part by two standard deviations, and the graph
+    # shows three clusters anyway.
+    assert ModeClustering().fit(wine[0]).ascent_ == "rows"
+    monkeypatch.setattr("modeseek.cluster.fitting.BEYOND_DOUBT", 1.0)
+    assert ModeClustering().fit(wine[0]).ascent_ == "fixed_point"
+
+
+class Shown(NamedTuple):
+    """What a graph shows, in place of a graph."""
+
+    excess: float  # evidence
+    n_certain: int  # clusters
+
+    def evidence(self):
+        return self.excess
+
+    def count_certain(self):
+        return self.n_certain
+
+
+@pytest.mark.parametrize(
+    ("plain", "shrunken", "is_plain"),
+    [
+        (Shown(2.0, 3), None, True),
+        (Shown(2.0, 3), Shown(1.5, 2), False),
+        (Shown(2.0, 3), Shown(0.5, 2), True),
+        (Shown(0.5, 2), Shown(0.0, 1), False),
+        (Shown(0.0, 1), Shown(0.1, 2), False),
+        (Shown(0.0, 1), Shown(0.0, 1), True),
+    ],
+)
+def test_components_count_unless_the_features_clearly_show_more(
+    plain, shrunken, is_plain
+):
+    assert choose_landscape(plain, shrunken) is (plain if is_plain else shrunken)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_few_digits_less_are_as_many_clusters(seed):
+    # Judged by all that lies beyond a valley, and not by the clusters that meet there,
+    # draws had 9 to 12.
+    X, _ = load_digits(return_X_y=True)
+    some = np.random.default_rng(seed).choice(len(X), 1700, replace=False)
+    assert 11 <= ModeClustering().fit(X[some]).n_clusters_ <= 13
+
+
 def test_held_out_rows_refuse_merges_of_digits_that_chance_could_explain():
     X, y = load_digits(return_X_y=True)
     model = ModeClustering().fit(X)
@@ -175,7 +227,7 @@ def test_the_way_from_row_to_row_is_explained():
     assert said.startswith("Rows climb from row to row, each to a denser neighbour in")
     assert f"30 % of it or more; here it explains {100 * share:.0f} %." in said
     said = explain_graph(model._landscape, 0.5, asked=False)
-    assert "if rows that were held out showed these clusters" in said
+    assert "if rows that were held out showed more clusters" in said
     given = ModeClustering(ascent="rows").fit(moons).decision_
     assert given.endswith("That was asked for.")
     given = ModeClustering(ascent="gradient").fit(moons).decision_

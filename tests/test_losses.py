@@ -7,6 +7,7 @@ from scipy.optimize import minimize
 from modeseek import LogDensityGradient, ModeClustering
 from modeseek.datasets import three_gaussians
 from modeseek.gradient.base import field_of, frame_of
+from modeseek.gradient.extensions import losses as losses_module
 from modeseek.gradient.extensions.losses import (
     BEND,
     LOSSES,
@@ -187,6 +188,38 @@ def test_minima_are_those_of_a_general_optimiser(kind, name):
     np.testing.assert_allclose(fit.theta.ravel(), found.x, atol=1e-6)
     zero = loss_sums(problem, rule, np.zeros_like(start), second=False).value
     assert (fit.value < zero).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_basis_that_is_kept_gives_what_one_that_is_not_gives(kind, monkeypatch):
+    problem, lam = make_problem(kind), 0.05
+    rule, start = make_rule("log_cosh", problem, lam), squared_solution(problem, lam)
+    kept = minimize_loss(problem, rule, lam, start)
+    monkeypatch.setattr(losses_module, "KEPT_ELEMENTS", 0)
+    for one, other in zip(kept, minimize_loss(problem, rule, lam, start), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_feature_that_has_settled_is_left_alone_and_is_at_its_minimum(
+    name, monkeypatch
+):
+    problem, lam = make_problem("separate"), 0.05
+    rule, start = make_rule(name, problem, lam), squared_solution(problem, lam)
+    fit = minimize_loss(problem, rule, lam, start)
+    start[0] = fit.theta[0]  # the other has its way to go
+    asked = []
+
+    def watched(*args, asked_for=loss_sums, **options):
+        asked.append(options["asked"].copy())
+        return asked_for(*args, **options)
+
+    monkeypatch.setattr(losses_module, "loss_sums", watched)
+    again = minimize_loss(problem, rule, lam, start)
+    np.testing.assert_allclose(again.theta, fit.theta, atol=1e-8)
+    np.testing.assert_allclose(again.A, fit.A, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(again.value, fit.value, rtol=1e-12)
+    assert name == "squared" or not asked[-1][0]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -268,6 +268,7 @@ def test_page_opens_where_clusters_lie_apart():
     X[:, 0] *= 10.0  # the largest variance says nothing about the clusters
     X[:200, 3] += 9.0
     X[200:400, 4] += 9.0
+    X[400:, 5] += 9.0
     model = ModeClustering(ascent="rows").fit(X).recut(n_clusters=3)
     data = gather(model, X)
     across, up = data["start"]

@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 from modeseek import LogDensityGradient, ModeClustering
 from modeseek.datasets import three_gaussians
 from modeseek.graph.edges import EDGE_NEIGHBORS
-from modeseek.graph.midway import MIDWAY_NEIGHBOR
+from modeseek.graph.midway import MIDWAY_NEIGHBOR, PLANE
 from modeseek.graph.row_graph import (
     BUMP,
     HEIGHT_NEIGHBORS,
@@ -49,11 +49,13 @@ def slow_edge_height(graph, edge):
     nodes, D = graph.nodes, graph.dimension
     q = MIDWAY_NEIGHBOR
     middle = (nodes[i] + nodes[j]) / 2
-    there = np.sort(np.linalg.norm(nodes - middle, axis=1))[q - 1]
-    lowest = min(graph.height[i], graph.height[j])
-    for end in edge:
-        here = np.sort(np.linalg.norm(nodes - nodes[end], axis=1))[q]
-        lowest = min(lowest, graph.height[end] - D * np.log(there / here))
+    off = np.sort(np.linalg.norm(nodes - middle, axis=1))
+    lowest = lower_end = min(graph.height[i], graph.height[j])
+    far = [np.sort(np.linalg.norm(nodes - nodes[end], axis=1))[q] for end in edge]
+    for end, here in zip(edge, far, strict=True):
+        lowest = min(lowest, graph.height[end] - D * np.log(off[q - 1] / here))
+    if nodes.shape[1] == PLANE:
+        lowest = min(lowest, lower_end - D * np.log(2.0 * off[0] / max(far)))
     return lowest
 
 

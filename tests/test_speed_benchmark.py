@@ -103,6 +103,20 @@ def test_memory_is_beyond_one_more_copy(peak, holds):
     assert verdict(results, "peak memory")[2] is holds
 
 
+@pytest.mark.parametrize(("seconds", "holds"), [(0.29, True), (0.31, False)])
+def test_predictions_are_over_those_of_k_means(seconds, holds):
+    results = results_of()
+    timed = {"modeseek": seconds, "k-means": 0.1, "versions": {}}
+    results["predict"] = {"rows": 1000, "features": 5, **timed}
+    said = f"{10 * seconds:.1f} times"
+    assert verdict(results, "`predict`") == (
+        "`predict` at most 3 times as long as that of k-means",
+        said,
+        holds,
+    )
+    assert f"`predict` takes {said} as long" in speed_tables.render(results, OURS)
+
+
 def test_what_is_missing_is_not_measured():
     for claim in speed_tables.claims(results_of(), OURS):
         assert claim[2] is None
@@ -142,6 +156,9 @@ def test_it_runs_and_ends_what_takes_too_long(tmp_path, monkeypatch, capsys):
     # A mean shift of 20,000 rows takes more than a second.
     late = ["--tasks", "20k", "--methods", "MeanShift", "--limit", 1]
     shown = run(*late, "--output", output)
+    assert "**Predictions** of 10,000 x 10 blobs" in run(
+        "--quick", "--tasks", "predict", "--output", output
+    )
     again = json.loads(output.read_text())["tasks"]["20k"]["results"]
     assert again["MeanShift"] == {"status": "over", "limit": 1}
     assert again[OURS] == ours  # what was not asked for stays

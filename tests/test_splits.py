@@ -4,12 +4,18 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 from scipy.stats import norm, ortho_group
+from sklearn.covariance import ledoit_wolf
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import adjusted_rand_score
 
 from modeseek.rows import pursuit
 from modeseek.rows.pursuit import find_directions, find_valley
-from modeseek.rows.splits import certify_sides, find_discriminants, find_splits
+from modeseek.rows.splits import (
+    certify_sides,
+    find_discriminants,
+    find_splits,
+    shrink_covariance,
+)
 
 
 def pair(delta, d, n=2000, seed=0, share=0.5):
@@ -168,3 +174,15 @@ def test_a_side_of_a_few_rows_is_not_judged():
     upper = np.arange(100) < 19
     Z[upper] += 100.0
     assert certify_sides(Z, upper, rng) == 0.0
+
+
+@pytest.mark.parametrize("shape", [(50, 1), (100, 3), (30, 60)])
+def test_covariances_are_shrunk_as_scikit_learn_does(shape):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal(shape) @ rng.standard_normal((shape[1], shape[1]))
+    expected, _ = ledoit_wolf(X, assume_centered=True)
+    np.testing.assert_allclose(shrink_covariance(X), expected, atol=1e-10)
+
+
+def test_the_covariance_of_equal_rows_is_zero():
+    assert not shrink_covariance(np.zeros((5, 3))).any()

@@ -14,7 +14,7 @@ from scipy.spatial import KDTree
 from sklearn.neighbors import NearestNeighbors
 
 from modeseek import KernelDensityGradient, LogDensityGradient, ModeClustering
-from modeseek.field import fields, modes, saddles, segments
+from modeseek.field import approach, fields, modes, saddles, segments
 from modeseek.gradient import kernel, moments, uncertainty
 
 K_MEANS, TIMES, SECOND = 1500, 20, 1e10
@@ -68,6 +68,12 @@ def work(monkeypatch):
         counted(room, "exponents", "Gaussians", pairs)
     for room in (kernel, moments, uncertainty):
         counted(room, "squared_distances", "Gaussians", pairs)
+    counted(
+        approach,
+        "_shift_some",
+        "Gaussians",
+        lambda kernels, U: 2.0 * len(U) * kernels.sums.size,
+    )
     # An exponential, and passes over the array that holds it, are about ten of them.
     counted(fields.KernelField, "shares", "Gaussians", lambda _, E: 10.0 * E.size)
     counted(segments, "_matter", "Gaussians", lambda first, _: 10.0 * first.size)

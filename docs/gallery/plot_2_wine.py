@@ -27,15 +27,13 @@ pd.crosstab(wine.target, model.labels_, rownames=["cultivar"], colnames=["cluste
 
 # %%
 # Among 13 measurements of 178 wines, distances say little. The clusters were sought in
-# fewer coordinates, and counted only where wines that had no part in the search showed
-# the valley between them too. ``model.transform`` gives the coordinates, and the map is
-# drawn in them.
+# fewer coordinates, principal components without their noise. ``model.transform`` gives
+# them, and the map is drawn in them.
 print(model.decision_)
 ClusterMapDisplay.from_estimator(model, wine.data)
 
 # %%
-# Every wine climbs to a mode of the density there. The paths are drawn in two principal
-# components, which are not quite these coordinates.
+# Every wine climbs to a mode of the density there, from wine to wine.
 AscentDisplay.from_estimator(model, wine.data)
 
 # %%

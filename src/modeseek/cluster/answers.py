@@ -159,7 +159,7 @@ class AnswersMixin:
 def _label(
     landscape: Landscape, mode_labels: Integers, X: Reals, n_jobs: int | None
 ) -> Integers:
-    return np.asarray(mode_labels[landscape.locate(X, n_jobs)])
+    return landscape.label(X, mode_labels, n_jobs)
 
 
 def _label_but_noise(

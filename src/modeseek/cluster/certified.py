@@ -15,7 +15,7 @@ from modeseek.gradient.least_squares import LogDensityGradient
 from modeseek.gradient.model import GAUSSIAN_SHARE
 from modeseek.graph.heights import HEIGHT_NEIGHBORS
 from modeseek.graph.landscape import GraphLandscape
-from modeseek.rows.arrays import Floats, Reals
+from modeseek.rows.arrays import Bools, Floats, Reals
 from modeseek.rows.coordinates import Frame
 from modeseek.rows.ranking import draw_centers, generator
 from modeseek.rows.rounding import Rounding, spread_ties
@@ -86,7 +86,8 @@ def explain_graph(graph: GraphLandscape, gaussian_share: float, *, asked: bool) 
         )
     return (
         f"{how} Along the gradient of the density they would climb if rows that were "
-        "held out showed these clusters, or more, in some directions; they do not."
+        "held out showed more clusters in some directions, or these beyond doubt; they "
+        "do not."
     )
 
 
@@ -132,8 +133,10 @@ def certify_merges(
 
     There heights are noisy, and the bound of chance is above many a valley that is
     plain along the direction which tells its sides apart; heights of more neighbours
-    are certain enough. Nodes that stand for themselves are not as dense as rows, and do
-    not count. The given frame has zero means and unit variances.
+    are certain enough. The shallowest valley is looked at first, and its sides are the
+    clusters that meet there by then: of all that lies beyond a valley, the rest would
+    only blur that direction. Nodes that stand for themselves are not as dense as rows,
+    and do not count. The given frame has zero means and unit variances.
     """
     graph, tree = landscape.graph, landscape.tree
     if graph.dimension < LEAST_DIMENSION or tree.p_value is None:
@@ -147,19 +150,32 @@ def certify_merges(
         _standardise(frame, landscape.rows[drawn], rounding, rng),
         graph.mode[drawn],
     )
+    made, prominence = landscape.default_merges(), tree.prominence
+    doubtful = (prominence >= LEAST_CHANCE * chance) & (prominence <= CERTAIN * chance)
     certified = np.zeros(len(tree.child), dtype=bool)
-    p_value = tree.p_value.copy()
-    for i, (one, two) in enumerate(tree.sides()):
-        if LEAST_CHANCE * chance[i] <= tree.prominence[i] <= CERTAIN * chance[i]:
-            upper = np.isin(mode, one)
-            both = upper | np.isin(mode, two)
-            if not upper.any() or upper[both].all():
-                continue
-            certainty = certify_sides(Z[both], upper[both], rng)
+    p_value, group = tree.p_value.copy(), np.arange(len(tree.child) + 1)
+    for i in np.argsort(prominence, kind="stable"):
+        if not made[i]:
+            continue
+        upper, lower = (group == group[side[i]] for side in (tree.child, tree.parent))
+        if doubtful[i]:
+            certainty = _certify_groups(Z, upper[mode], lower[mode], rng)
             certified[i] = certainty >= LEAST_CERTAINTY
             if certified[i]:
                 p_value[i] = min(p_value[i], norm.sf(certainty))
+        if not certified[i]:
+            group[upper] = group[tree.parent[i]]
     return landscape._replace(certified=certified, tree=tree._replace(p_value=p_value))
+
+
+def _certify_groups(
+    Z: Floats, upper: Bools, lower: Bools, rng: np.random.Generator
+) -> float:
+    """Certainty that two groups of rows, told by masks, are apart."""
+    both = upper | lower
+    if not upper.any() or not lower.any():
+        return 0.0
+    return certify_sides(Z[both], upper[both], rng)
 
 
 def climb_certified(

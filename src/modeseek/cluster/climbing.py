@@ -16,7 +16,6 @@ from modeseek.field.climbing import Ascent
 from modeseek.field.fields import Field
 from modeseek.field.landscape import BlurredLandscape, FieldLandscape
 from modeseek.field.modes import (
-    find_modes,
     highest_center,
     nearest_modes,
     rank_modes,
@@ -49,6 +48,11 @@ from modeseek.tree.merge_tree import LateTree, MergeTree
 
 #: Nodes that are enough to see in which coordinates there is more evidence of clusters.
 TRIAL_NODES = 2048
+
+#: Evidence by which features as they are must be ahead of their components. With less,
+#: which of both it is would change with a few rows; and what noise the features have in
+#: common, components have less of.
+CLEARLY_MORE = 1.0
 
 #: With fewer features than tables have, they are scaled anew at most so often, if their
 #: scales change by factors that differ more than this.
@@ -91,9 +95,9 @@ def climb_graph(
 
     Nodes are the distinct rows, or a draw of them where they are many, with the rows
     that these do not explain. They are near each other by the features as they are, in
-    a frame that scales them, or by their shrunken principal components, whichever shows
-    more evidence of clusters, among some of the nodes where they are many. A few
-    features are scaled by their spread within clusters, see :func:`scale_within`.
+    a frame that scales them, or by their shrunken principal components, if these do not
+    clearly show less evidence of clusters, among some of the nodes where they are many.
+    A few features are scaled by their spread within clusters, see :func:`scale_within`.
     """
     sample = overview.sample
     drawn = few = _draw_nodes(sample, MANY_NODES, rng)
@@ -105,7 +109,7 @@ def climb_graph(
     if len(frames) > 1 or all_drawn or has_few_features:
         nodes, rounding = nodes_of(sample, few), overview.rounding
         build = partial(graph_landscape, nodes=nodes, rounding=rounding, n_jobs=n_jobs)
-        best = max(map(build, frames), key=lambda landscape: landscape.evidence())
+        best = choose_landscape(*map(build, frames))
         if has_few_features:
             best = scale_within(best, build)
         frame = best.frame
@@ -113,6 +117,19 @@ def climb_graph(
         best = _build_whole(frame, overview, drawn, rng, n_jobs)
     steps = 1 + steps_up(best.graph)
     return Climbed(best, None, steps, 0, 0, steps)
+
+
+def choose_landscape(
+    plain: GraphLandscape, shrunken: GraphLandscape | None = None
+) -> GraphLandscape:
+    """The graph of shrunken components, unless that of the features clearly shows more.
+
+    Where neither shows clusters, it is that of the features as they are.
+    """
+    if shrunken is None or plain.count_certain() == shrunken.count_certain() == 1:
+        return plain
+    more = plain.evidence() - shrunken.evidence()
+    return plain if more > CLEARLY_MORE else shrunken
 
 
 def scale_within(
@@ -272,8 +289,7 @@ def climb_field(
         moving = 0 if blurred.stopped else len(reached)
         done = {"n_iter": len(rounds), "n_unconverged": moving, "n_guarded": 0}
     else:
-        arrived = ascent.climb(field, start, n_jobs)
-        modes = find_modes(field, arrived.points)
+        arrived, modes = ascent.seek(field, start, n_jobs)
         if not len(modes):
             modes = highest_center(field)
         reached = ascent.assign(field, arrived.points, modes, n_jobs)

@@ -58,6 +58,10 @@ MOSTLY_GAUSSIAN = 0.65
 #: is merged into another.
 MOST_CHANCE = 0.25
 
+#: Where the graph of rows shows as many clusters, held-out rows must be so many
+#: standard deviations sure of theirs: splits that they just confirm, a few rows undo.
+BEYOND_DOUBT = 3.0
+
 #: Rows whose modes are counted at a time.
 COUNTED_ROWS = 1 << 16
 
@@ -221,15 +225,17 @@ def _fit_certified(
     The graph of rows sees clusters of any shape. Where much of the gradient is that of
     a Gaussian, they may stand too near each other among too many features for it; then
     clusters count that held-out rows confirm, if they are no fewer than those that the
-    graph is certain of. Nor may the valleys between them be shallow, if the graph sees
-    clusters too. Elsewhere a valley along a direction says little: a ring has one along
-    each.
+    graph is certain of. If the graph shows as many, no split may be in doubt; if it
+    shows any, the valleys may not be shallow. Elsewhere a valley along a direction says
+    little: a ring has one along each.
     """
     if gaussian_share < GAUSSIAN_SHARE:
         return None
     n_clusters = 1 + int((~graph.default_merges()).sum())
     certified = certify_frame(frame, overview)
     if certified is None or certified.n_parts < graph.count_certain():
+        return None
+    if certified.n_parts <= n_clusters and certified.certainty.min() < BEYOND_DOUBT:
         return None
     ascent = Ascent("fixed_point", None, settings.tol, settings.max_iter)
     estimator, climbed = climb_certified(

@@ -47,6 +47,15 @@ class Landscape(Protocol):
         """Mode that each row reaches, shape (n,)."""
         ...
 
+    def label(
+        self,
+        X: NDArray[np.floating],
+        mode_labels: Integers,
+        n_jobs: int | None = None,
+    ) -> Integers:
+        """Label of the mode that each row reaches, shape (n,); modes have these."""
+        ...
+
     def paths(self, X: NDArray[np.floating], n_jobs: int | None = None) -> list[Floats]:
         """Where rows are after every step of their climb, each of shape (n, d)."""
         ...

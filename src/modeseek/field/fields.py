@@ -292,7 +292,7 @@ class SeparateField(NamedTuple):
         D = squared_distances(Z, self.centers, 1.0 / self.widths)
         P = np.exp(-0.5 * D)
         steps = (self.centers - Z[:, None, :]) * precision
-        J = np.einsum("mb,jb,mbj,mbk->mjk", P, self.theta, steps, steps, optimize=True)
+        J = (P[:, :, None] * self.theta.T * steps).transpose(0, 2, 1) @ steps
         diagonal = np.arange(len(self.widths))
         J[:, diagonal, diagonal] -= (P @ self.theta.T) * precision
         return np.asarray(J)
@@ -344,9 +344,8 @@ class CommonField(NamedTuple):
         """Derivative of g, shape (m, d, d): row j holds the gradient of g_j."""
         P = np.exp(-0.5 * squared_distances(Z, self.centers, 1.0 / self.widths))
         steps = (self.centers - Z[:, None, :]) * inverse_square(self.widths)
-        return np.asarray(
-            np.einsum("mb,jb,mbk->mjk", P, self.theta, steps, optimize=True)
-        )
+        weighted = P[:, :, None] * self.theta.T
+        return np.asarray(weighted.transpose(0, 2, 1) @ steps)
 
     def divergence(self, Z: Floats, weights: Floats) -> Floats:
         """Weighted sum over j of the derivative of g_j along feature j, shape (m,)."""

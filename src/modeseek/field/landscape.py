@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from modeseek.field.ascent import climb, fixed_point
-from modeseek.field.basins import certain_basins
-from modeseek.field.climbing import Ascent
+from modeseek.field.climbing import Ascent, basins_for
 from modeseek.field.fields import Field
 from modeseek.field.modes import nearest_modes
 from modeseek.rows.arrays import Bools, Floats, Integers, Reals
@@ -18,10 +17,6 @@ from modeseek.rows.coordinates import Frame
 from modeseek.rows.validation import check_within_reach
 from modeseek.tree.default_cut import merges_on_field, merges_to_keep
 from modeseek.tree.merge_tree import LateTree, MergeTree
-
-#: Basins are proven for more rows than this many times the modes: the proof costs about
-#: as much as climbing from the modes.
-BASINS_FROM = 4
 
 
 class FieldLandscape(NamedTuple):
@@ -61,10 +56,15 @@ class FieldLandscape(NamedTuple):
 
     def locate(self, X: Reals, n_jobs: int | None = None) -> Integers:
         """Mode that each row climbs to."""
-        worthwhile = len(X) > BASINS_FROM * len(self.peaks)
-        basins = certain_basins(self.field, self.peaks) if worthwhile else None
+        basins = basins_for(self.field, self.peaks, len(X))
         ends = self.ascent.climb(self.field, self.enter(X), n_jobs, basins).points
         return self.ascent.assign(self.field, ends, self.peaks, n_jobs, basins)
+
+    def label(
+        self, X: Reals, mode_labels: Integers, n_jobs: int | None = None
+    ) -> Integers:
+        """Label of the mode that each row reaches."""
+        return np.asarray(mode_labels[self.locate(X, n_jobs)])
 
     def paths(self, X: Reals, n_jobs: int | None = None) -> list[Floats]:
         """Where each row is after every step, in the data's coordinates."""
@@ -127,6 +127,12 @@ class BlurredLandscape(NamedTuple):
         """Place that each row ends nearest to."""
         check_within_reach(self.frame, X)
         return self._assign(blur_rows(self.rounds, X, n_jobs), n_jobs)
+
+    def label(
+        self, X: Reals, mode_labels: Integers, n_jobs: int | None = None
+    ) -> Integers:
+        """Label of the place that each row ends nearest to."""
+        return np.asarray(mode_labels[self.locate(X, n_jobs)])
 
     def _assign(self, moved: Floats, n_jobs: int | None) -> Integers:
         """Place of rows that have taken all steps."""

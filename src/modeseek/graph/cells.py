@@ -11,16 +11,13 @@ Bounds are in single precision, with a slack that is far more than its rounding.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from modeseek.graph.products import nearest_of
-from modeseek.rows.arrays import Bools, Floats, Integers
+from modeseek.graph.products import LARGEST_SINGLE, SLACK, nearest_of
+from modeseek.rows.arrays import Bools, Floats, Integers, Singles
 from modeseek.rows.blocks import chunk_slices, count_workers, map_blocks
-
-Singles: TypeAlias = NDArray[np.float32]
 
 #: Rows of a block: many, so that those which share cells are many too, but for every
 #: thread some.
@@ -30,12 +27,6 @@ LEAST_BLOCK, BLOCK = 1 << 13, 1 << 15
 #: with some modes each, found theirs among 9,000 nodes in 0.6 of the time that cells of
 #: 50 take. Fewer nodes are cut into so many cells, of so many nodes at least.
 CELL_NODES, ENOUGH_CELLS, LEAST_CELL = 128, 48, 16
-
-#: What rounding may change of a distance, in those of row and cells from the origin.
-SLACK = 1e-3
-
-#: Rows farther out are given up: squares would overflow in single precision.
-LARGEST_SINGLE = 1e15
 
 #: Where more than this share of the cells is left, a row is given up.
 MOST_LEFT = 0.4
@@ -66,13 +57,14 @@ def cut_cells(nodes: Floats, label: Integers | None = None) -> Cells:
         if len(members) <= most:
             parts.append(members)
             continue
-        widest = int(np.argmax(np.ptp(nodes[members], axis=0)))
-        along = np.argsort(nodes[members, widest], kind="stable")
-        waiting += np.array_split(members[along], 2)
+        V, half = nodes[members], len(members) // 2
+        widest = (V.max(axis=0) - V.min(axis=0)).argmax()
+        along = members[V[:, widest].argpartition(half)]
+        waiting += [along[:half], along[half:]]
     order, origin = np.concatenate(parts), nodes.mean(axis=0)
-    cell = np.repeat(np.arange(len(parts)), [len(members) for members in parts])
-    first = np.flatnonzero(np.diff(cell, prepend=-1))
-    middle = np.array([nodes[members].mean(axis=0) for members in parts])
+    size = np.array([len(members) for members in parts])
+    cell, first = np.repeat(np.arange(len(parts)), size), np.cumsum(size) - size
+    middle = np.add.reduceat(nodes[order], first) / size[:, None]
     away = np.linalg.norm(nodes[order] - middle[cell], axis=1)
     return Cells(
         origin,

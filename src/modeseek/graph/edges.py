@@ -68,7 +68,11 @@ def tie_pieces(nodes: Floats, near: Neighbors, edges: Integers) -> Integers:
     Every connected component is tied to its nearest nodes outside. Edges stay in order.
     """
     m = len(nodes)
-    outside, few = np.arange(m), near.node[:, : 2 * EDGE_NEIGHBORS]
+    # Those nearer are in the same component: there are edges to them.
+    outside, few = (
+        np.arange(m),
+        near.first(2 * EDGE_NEIGHBORS).node[:, -EDGE_NEIGHBORS:],
+    )
     while True:
         n_pieces, piece = connected_components(edges, m)
         if n_pieces == 1:

@@ -9,6 +9,7 @@ import numpy as np
 from modeseek.graph.chance import draw_chance_modes
 from modeseek.graph.row_graph import (
     RowGraph,
+    nearest_mode_labels,
     nearest_modes,
     nodes_on_the_way,
     row_heights,
@@ -57,7 +58,14 @@ class GraphLandscape(NamedTuple):
 
     def locate(self, X: Reals, n_jobs: int | None = None) -> Integers:
         """Mode of the node nearest to each row."""
-        return nearest_modes(self.graph, self.enter(X), n_jobs)
+        group = None if self.made is None else self.tree.merge(self.default_merges())
+        return nearest_modes(self.graph, self.enter(X), n_jobs, group)
+
+    def label(
+        self, X: Reals, mode_labels: Integers, n_jobs: int | None = None
+    ) -> Integers:
+        """Label of the mode of the node nearest to each row."""
+        return nearest_mode_labels(self.graph, mode_labels, self.enter(X), n_jobs)
 
     def heights(self, X: Reals, n_jobs: int | None = None) -> Floats:
         """Log-density of rows, up to one constant, as nodes have it."""

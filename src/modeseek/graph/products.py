@@ -7,6 +7,13 @@ import numpy as np
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.blocks import chunk_slices
 
+#: What rounding may change of a distance in single precision, at most, in the distances
+#: of both points from the origin.
+SLACK = 1e-3
+
+#: Points farther out are none for single precision: their squares would overflow.
+LARGEST_SINGLE = 1e15
+
 
 def nearest_of(nodes: Floats, Z: Floats) -> Integers:
     """Number of the node (m, d) nearest to each row (n, d).

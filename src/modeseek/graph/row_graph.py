@@ -20,7 +20,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from modeseek.graph.cells import cut_cells, nearest_labels
 from modeseek.graph.edges import (
     CURVES,
     EDGE_NEIGHBORS,
@@ -44,6 +43,7 @@ from modeseek.graph.heights import (
 )
 from modeseek.graph.midway import MIDWAY_NEIGHBOR, edge_heights
 from modeseek.graph.neighbors import CELLS_FROM, TREE_FEATURES, Search
+from modeseek.graph.shortcuts import Shortcuts
 from modeseek.rows.arrays import Bools, Floats, Integers
 from modeseek.tree.default_cut import CHANCE_POWER, chance_of, chance_prominence
 from modeseek.tree.merge_tree import (
@@ -220,27 +220,21 @@ def point_graph(node: Floats) -> tuple[RowGraph, MergeTree]:
 
 
 def _climb_once(height: Floats, links: Links, edge_height: Floats) -> Integers:
-    """The other end of each node's highest edge to a higher node, or its own number.
+    """The highest node at the end of an edge that never leads down, or its own number.
 
-    No way up leads from piece to piece.
+    Of equally high nodes the first is the higher. An edge is no higher than its lower
+    end: one that is as high leads up from there. No way up leads from piece to piece.
     """
-    inside = links.piece[links.edges[:, 0]] == links.piece[links.edges[:, 1]]
-    edges, edge_height = links.edges[inside], edge_height[inside]
-    start = np.concatenate([edges[:, 0], edges[:, 1]])
-    end = np.concatenate([edges[:, 1], edges[:, 0]])
-    along = np.concatenate([edge_height, edge_height])
-    level = height[end] == height[start]
-    up = (height[end] > height[start]) | (level & (end < start))
-    up &= along >= height[start]
-    highest = np.full(len(height), -np.inf)
-    np.maximum.at(highest, start[up], along[up])
-    up &= along == highest[start]
-    start, end = start[up], end[up]
-    order = np.lexsort((end, -height[end], start))
-    nodes, first = np.unique(start[order], return_index=True)
-    uphill = np.arange(len(height))
-    uphill[nodes] = end[order[first]]
-    return uphill
+    order = np.argsort(-height, kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    one, two = links.edges.T
+    lower = np.where(rank[one] < rank[two], two, one)
+    up = edge_height >= height[lower]
+    up &= links.piece[one] == links.piece[two]
+    top = np.minimum(rank[one[up]], rank[two[up]])
+    np.minimum.at(rank, lower[up], top)
+    return np.asarray(order[rank])
 
 
 def _follow(
@@ -265,12 +259,13 @@ def _flatten(graph: RowGraph, top: Integers) -> RowGraph:
 
 def _build_tree(graph: RowGraph, links: Links, edge_height: Floats) -> MergeTree:
     """Tree of the modes, from the edges between their basins."""
-    pair = np.sort(graph.mode[links.edges], axis=1)
-    between = pair[:, 0] != pair[:, 1]
+    one, two = (graph.mode[ends] for ends in links.edges.T)
+    between = np.flatnonzero(one != two)
+    one, two = one[between], two[between]
     middle = graph.nodes[links.edges[between]].mean(axis=1)
     candidates = Saddles(
-        pair[between, 0],
-        pair[between, 1],
+        np.minimum(one, two),
+        np.maximum(one, two),
         edge_height[between],
         middle,
         np.zeros_like(middle),
@@ -304,17 +299,48 @@ def nearest_nodes(
     return index[:, 0], distance[:, 0]
 
 
-def nearest_modes(graph: RowGraph, Z: Floats, n_jobs: int | None = None) -> Integers:
-    """Mode of the nearest node of every row (n, d) of the frame."""
-    few = len(Z) < CELLS_FROM * len(graph.nodes)
-    if few or Z.shape[1] <= TREE_FEATURES:
-        return graph.mode[nearest_nodes(graph, Z, n_jobs)[0]]
-    # Where there is no tree, cells tell most clusters apart.
-    mode = nearest_labels(cut_cells(graph.nodes, graph.mode), Z, n_jobs)
-    unsure = np.flatnonzero(mode < 0)
-    if len(unsure):
-        mode[unsure] = graph.mode[nearest_nodes(graph, Z[unsure], n_jobs)[0]]
-    return mode
+def nearest_modes(
+    graph: RowGraph,
+    Z: Floats,
+    n_jobs: int | None = None,
+    group: Integers | None = None,
+) -> Integers:
+    """Mode of the nearest node of every row (n, d) of the frame.
+
+    Groups of the modes (k,) that are apart make it sooner where there is no tree.
+    """
+    if group is None or Z.shape[1] <= TREE_FEATURES:
+        return _nearest_labels(graph.nodes, graph.mode, None, Z, n_jobs)
+    return _nearest_labels(graph.nodes, graph.mode, group[graph.mode], Z, n_jobs)
+
+
+def nearest_mode_labels(
+    graph: RowGraph, label: Integers, Z: Floats, n_jobs: int | None = None
+) -> Integers:
+    """Label, of those (k,) of the modes, of the mode of the nearest node of each row.
+
+    That is known sooner than the mode.
+    """
+    node_label = label[graph.mode]
+    return _nearest_labels(graph.nodes, node_label, node_label, Z, n_jobs)
+
+
+def _nearest_labels(
+    nodes: Floats,
+    label: Integers,
+    group: Integers | None,
+    Z: Floats,
+    n_jobs: int | None,
+) -> Integers:
+    """Label of the nearest node of each row, by shortcuts where rows are many."""
+    found = np.full(len(Z), -1)
+    if len(Z) >= CELLS_FROM * len(nodes):
+        by_cells = Z.shape[1] > TREE_FEATURES
+        found = Shortcuts(nodes, label, group).find(Z, n_jobs, by_cells=by_cells)
+    left = np.flatnonzero(found < 0)
+    if len(left):
+        found[left] = label[Search(nodes, n_jobs=n_jobs).query(Z[left], 1)[1][:, 0]]
+    return found
 
 
 def row_heights(graph: RowGraph, Z: Floats, n_jobs: int | None = None) -> Floats:

@@ -126,37 +126,62 @@ def _nearest_across(
         along = pieces.middle[other] - pieces.middle[own]
         length = np.linalg.norm(along)
         along = along / length if length > 0 else along
-        here, there = V[rows] @ along, V[targets] @ along
-        shortest = min(
-            np.partition(best, TIES - 1)[TIES - 1],
-            _short_distance(V[rows], here, V[targets], there),
-        )
-        shortest *= 1.0 + DISTANCE_ROUNDING
-        near = np.flatnonzero(there.min() - here <= shortest)
+        line = Line(V[rows], V[rows] @ along, V[targets], V[targets] @ along)
+        near, reached, shortest = line.within_reach(_shortest_of(best))
         if not len(near):
             continue
-        targets = targets[there - here[near].max() <= shortest]
+        targets = targets[reached]
         number = _nearest_within(V[targets], V[rows[near]], shortest)
         near, number = near[number >= 0], number[number >= 0]
         distance = np.linalg.norm(V[rows[near]] - V[targets[number]], axis=1)
         nearer = distance < best[near]
         best[near[nearer]] = distance[nearer]
         found[near[nearer]] = targets[number[nearer]]
-    farthest = np.partition(best, TIES - 1)[TIES - 1] * (1.0 + DISTANCE_ROUNDING)
-    return np.where(best <= farthest, found, rows)
+    return np.where(best <= _shortest_of(best), found, rows)
 
 
-def _short_distance(U: Floats, here: Floats, V: Floats, there: Floats) -> float:
-    """Distance that :data:`TIES` of some points have from others, at most.
+class Line(NamedTuple):
+    """Points of two components, and where they are along a line from one to other."""
 
-    The likely ones are tried: those that come farthest along a line, and the first of
-    the others there.
-    """
-    n_one, n_two = min(LIKELY_NEAR, len(U)), min(LIKELY_NEAR, len(V))
-    one = np.argpartition(here, -n_one)[-n_one:]
-    two = np.argpartition(there, n_two - 1)[:n_two]
-    nearest = cdist(U[one], V[two]).min(axis=1)
-    return float(np.partition(nearest, TIES - 1)[TIES - 1])
+    U: Floats  # (m, d)
+    here: Floats  # (m,)
+    V: Floats  # (n, d)
+    there: Floats  # (n,)
+
+    def within_reach(self, shortest: float) -> tuple[Integers, Integers, float]:
+        """Points of either that may make one of the :data:`TIES` shortest edges.
+
+        Also a length, no more than the given one, that these do not exceed.
+        """
+        one, two = self._likely()
+        nearest = cdist(self.U[one], self.V[two]).min(axis=1)
+        shortest = min(shortest, _shortest_of(nearest))
+        near, reached = self._reach(shortest)
+        if len(near) * len(reached) > FEW_PAIRS:  # worth a closer look
+            one = np.union1d(one, nearest_of(self.U, self.V[two]))
+            two = nearest_of(self.V, self.U[one])
+            nearest = np.linalg.norm(self.U[one] - self.V[two], axis=1)
+            shortest = min(shortest, _shortest_of(nearest))
+            near, reached = self._reach(shortest)
+        return near, reached, shortest
+
+    def _likely(self) -> tuple[Integers, Integers]:
+        """Points that come farthest along the line, and the first of the others."""
+        n_one, n_two = (min(LIKELY_NEAR, len(points)) for points in (self.U, self.V))
+        return (
+            np.argpartition(self.here, -n_one)[-n_one:],
+            np.argpartition(self.there, n_two - 1)[:n_two],
+        )
+
+    def _reach(self, shortest: float) -> tuple[Integers, Integers]:
+        near = np.flatnonzero(self.there.min() - self.here <= shortest)
+        first = self.here[near].max(initial=-np.inf)
+        return near, np.flatnonzero(self.there - first <= shortest)
+
+
+def _shortest_of(distance: Floats) -> float:
+    """Distance of the last of the :data:`TIES` nearest, and what rounding may add."""
+    return float(np.partition(distance, TIES - 1)[TIES - 1]) * (1.0 + DISTANCE_ROUNDING)
 
 
 def _nearest_within(targets: Floats, V: Floats, farthest: float) -> Integers:

@@ -22,14 +22,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from modeseek.graph.edges import CURVES, Neighbors, find_neighbors, safe_log
+from modeseek.graph.edges import (
+    CURVES,
+    EDGE_NEIGHBORS,
+    Neighbors,
+    find_neighbors,
+    find_pieces,
+    neighbor_edges,
+    safe_log,
+)
 from modeseek.graph.heights import (
     DIMENSION_NEIGHBORS,
     HEIGHT_NEIGHBORS,
     log_radius,
     measure_dimension,
 )
-from modeseek.graph.neighbors import TREE_FEATURES, Search
+from modeseek.graph.neighbors import TREE_FEATURES, Search, arrange
 from modeseek.graph.row_graph import FEW_FEATURES
 from modeseek.rows.arrays import Bools, Floats, Integers, Reals
 from modeseek.rows.blocks import one_thread
@@ -95,6 +103,7 @@ def find_guides(nodes: Floats, n_jobs: int | None = None) -> Guides | None:
         nodes = nodes[:: max(1, len(nodes) // GUIDES_BEYOND)]
     if len(nodes) <= DIMENSION_NEIGHBORS:
         return None
+    nodes = nodes[arrange(nodes)]
     near = find_neighbors(Search(nodes, n_jobs=n_jobs), DIMENSION_NEIGHBORS)
     none = np.zeros(len(nodes))
     radius = np.exp(log_radius(near, none + 1.0, none, HEIGHT_NEIGHBORS))
@@ -103,7 +112,11 @@ def find_guides(nodes: Floats, n_jobs: int | None = None) -> Guides | None:
     explain = ~(alone | _in_small_groups(near, dimension))
     if not explain.any() or dimension <= CURVES:
         return None
-    search = Search(nodes[explain], n_jobs=n_jobs)
+    group = None
+    if nodes.shape[1] > TREE_FEATURES:  # where there is no tree
+        edges = neighbor_edges(near, EDGE_NEIGHBORS)
+        group = find_pieces(near, edges, dimension)[explain]
+    search = Search(nodes[explain], n_jobs=n_jobs, group=group)
     return Guides(search, radius[explain], len(nodes))
 
 

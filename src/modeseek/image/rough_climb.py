@@ -8,18 +8,15 @@ that meet in a small cell go on as one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from modeseek.field.basis import middle_of
 from modeseek.field.fields import PotentialField
 from modeseek.field.modes import cell_means
-from modeseek.rows.arrays import Floats, Integers
+from modeseek.rows.arrays import Floats, Integers, Singles
 from modeseek.rows.blocks import map_blocks
-
-Singles: TypeAlias = NDArray[np.float32]
 
 #: Steps of each stage. Few at first, when there are many pixels: most meet soon.
 STAGES = (1, 1, 2, 2, 4, 4, 8, 16, 32)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 Reals: TypeAlias = NDArray[np.floating]  # as users pass them, in either precision
 Floats: TypeAlias = NDArray[np.float64]
+Singles: TypeAlias = NDArray[np.float32]
 Integers: TypeAlias = NDArray[np.intp]
 Bools: TypeAlias = NDArray[np.bool_]
 

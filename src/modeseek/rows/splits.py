@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import f
-from sklearn.covariance import ledoit_wolf
 
 from modeseek.rows.arrays import Bools, Floats, Integers, group_means
 from modeseek.rows.blocks import one_blas_thread
@@ -140,8 +139,21 @@ def _certainty(count: Floats) -> Floats:
 def _discriminant(X: Floats, upper: Bools) -> Floats:
     """Direction in which two sides differ, their covariance within shrunk."""
     mean = group_means(X, upper.astype(np.intp))
-    within, _ = ledoit_wolf(X - mean[upper.astype(np.intp)], assume_centered=True)
+    within = shrink_covariance(X - mean[upper.astype(np.intp)])
     return np.asarray(np.linalg.solve(within, mean[1] - mean[0]))
+
+
+def shrink_covariance(X: Floats) -> Floats:
+    """Covariance of rows (n, d) with zero means, shrunk as Ledoit and Wolf say."""
+    n, d = X.shape
+    covariance = X.T @ X / n
+    variance = np.trace(covariance) / d
+    squares = np.square(covariance).sum()
+    error = (np.square(np.einsum("ij,ij->i", X, X)).sum() / n - squares) / n
+    spread = squares - d * variance**2
+    has_error = d > 1 and min(error, spread) > 0.0
+    share = min(1.0, error / spread) if has_error else 0.0
+    return np.asarray((1.0 - share) * covariance + share * variance * np.eye(d))
 
 
 def _count(valley: Valley, u: Floats) -> tuple[int, int]:
@@ -192,7 +204,7 @@ def _discriminants(Z: Floats, part: Integers) -> Floats:
     share = np.bincount(part) / len(part)
     mean = group_means(Z, part)
     _, axes = principal_components(Z)
-    within, _ = ledoit_wolf((Z - mean[part]) @ axes.T, assume_centered=True)
+    within = shrink_covariance((Z - mean[part]) @ axes.T)
     root = np.linalg.cholesky(within)
     between = np.linalg.solve(root, axes @ (mean - share @ mean).T) * np.sqrt(share)
     directions, size, _ = np.linalg.svd(between, full_matrices=False)

@@ -295,11 +295,9 @@ def best_of_pairs(candidates: Saddles) -> Saddles:
 
 def highest_of_pairs(low: Integers, high: Integers, height: Floats) -> Integers:
     """Numbers of the highest candidates of every pair of modes."""
-    order = np.lexsort((-height, high, low))
-    low, high = low[order], high[order]
-    first = np.ones(len(order), dtype=bool)
-    first[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
-    return np.asarray(order[first])
+    pair = low * (1 + high.max(initial=0)) + high
+    order = np.lexsort((-height, pair))
+    return np.asarray(order[np.diff(pair[order], prepend=-1) > 0])
 
 
 def spanning_saddles(best: Saddles, n_modes: int) -> Saddles:

@@ -15,9 +15,12 @@ def distinct_pairs(one: Integers, other: Integers, m: int) -> Integers:
     together. The result is of shape (e, 2).
     """
     # One number for each pair: rows of two take far longer to sort.
-    keys = np.minimum(one, other) * m + np.maximum(one, other)
-    keys = np.sort(keys[one != other])
-    return np.column_stack(np.divmod(keys[np.diff(keys, prepend=-1) > 0], m))
+    bits = m.bit_length()
+    keys = (np.minimum(one, other) << bits) | np.maximum(one, other)
+    # Pairs nearly in order, as of rows that are arranged, are sorted in half the time.
+    keys = np.sort(keys[one != other], kind="stable")
+    keys = keys[np.diff(keys, prepend=-1) > 0]
+    return np.column_stack([keys >> bits, keys & ((1 << bits) - 1)])
 
 
 def connected_components(pairs: Integers, m: int) -> tuple[int, Integers]:

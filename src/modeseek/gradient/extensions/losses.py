@@ -30,7 +30,7 @@ An f of the user's is taken as it is, of gradients in the unit of the data.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
@@ -41,12 +41,18 @@ from modeseek.field.own import LinearField, basis_of_field
 from modeseek.gradient.extensions.penalties import ridge_path
 from modeseek.gradient.moments import Problem, compute_moments
 from modeseek.gradient.uncertainty import Influence
-from modeseek.rows.arrays import Floats
+from modeseek.rows.arrays import Bools, Floats
 from modeseek.rows.blocks import chunk_slices, map_blocks, one_blas_thread
 
 #: u -> F and its first four derivatives.
 Five: TypeAlias = tuple[Floats, Floats, Floats, Floats, Floats]
 Derivatives: TypeAlias = Callable[[Floats], Five]
+
+#: Task and feature, its basis and the derivative of that (m, b), and row weights (m,).
+_Basis: TypeAlias = tuple[int, int, Floats, Floats, Floats]
+
+#: Numbers of a basis that is kept while Newton's method goes on, 16 bytes each.
+KEPT_ELEMENTS = 1 << 20
 
 #: Shift of a shifted loss, in largest gradients; bend of an even one, in root mean
 #: squares.
@@ -220,9 +226,7 @@ def gradient_scales(
     return np.where(c > LEAST_SCALE, c, 1.0)
 
 
-def _each_basis(
-    problem: Problem, widths: Floats, rows: slice
-) -> Iterator[tuple[int, int, Floats, Floats, Floats]]:
+def _each_basis(problem: Problem, widths: Floats, rows: slice) -> Iterator[_Basis]:
     """Yield task and feature, its basis and the derivative of that, and row weights.
 
     Rows come a few at a time, with every feature.
@@ -234,6 +238,25 @@ def _each_basis(
         )
         for j, psi, derivative in basis:
             yield 0 if problem.shared else j, j, psi, derivative, w[chunk]
+
+
+def _kept_basis(
+    problem: Problem, widths: Floats
+) -> Callable[[slice], Iterable[_Basis]]:
+    """What :func:`_each_basis` yields for rows, computed once if it takes little room.
+
+    Newton's method asks for it again at every step.
+    """
+    if problem.n_rows * problem.centers.size > KEPT_ELEMENTS:
+        return partial(_each_basis, problem, widths)
+    kept: dict[int, list[_Basis]] = {}
+
+    def look_up(rows: slice) -> list[_Basis]:
+        if rows.start not in kept:
+            kept[rows.start] = list(_each_basis(problem, widths, rows))
+        return kept[rows.start]
+
+    return look_up
 
 
 def row_derivatives(rule: Rule, j: int, g: Floats, slope: Floats) -> Five:
@@ -252,17 +275,29 @@ def row_derivatives(rule: Rule, j: int, g: Floats, slope: Floats) -> Five:
     return value, by_g, F2, by_g_g, F3 / c
 
 
-def loss_sums(problem: Problem, rule: Rule, theta: Floats, *, second: bool) -> Sums:
+def loss_sums(
+    problem: Problem,
+    rule: Rule,
+    theta: Floats,
+    *,
+    second: bool,
+    basis: Callable[[slice], Iterable[_Basis]] | None = None,
+    asked: Bools | None = None,
+) -> Sums:
     """Mean over rows of the loss of coefficients (tasks, b), and of its derivatives.
 
-    Derivatives are zero unless ``second``. Folds are not looked at.
+    Derivatives are zero unless ``second``, and everything of tasks that are not asked
+    for. Folds are not looked at. The basis of rows is computed unless it is given.
     """
     tasks, b = theta.shape
+    basis = basis or partial(_each_basis, problem, rule.widths)
 
     def kernel(rows: slice) -> tuple[Floats, Floats, Floats, float]:
         value, slope = np.zeros(tasks), np.zeros((tasks, b))
         curvature = np.zeros((tasks, b, b))
-        for t, j, psi, derivative, w in _each_basis(problem, rule.widths, rows):
+        for t, j, psi, derivative, w in basis(rows):
+            if asked is not None and not asked[t]:
+                continue
             by_row = row_derivatives(rule, j, psi @ theta[t], derivative @ theta[t])
             loss, by_g, by_slope, by_g_g, by_g_slope = by_row
             value[t] += w @ loss
@@ -289,9 +324,11 @@ def minimize_loss(problem: Problem, rule: Rule, lam: float, start: Floats) -> Fi
     every task where its loss is finite and below that of zero.
     """
     ridge = lam * problem.task_scales(rule.widths)
+    basis = _kept_basis(problem, rule.widths)
+    moving = np.ones(len(start), dtype=bool)
 
     def penalised(theta: Floats, second: bool) -> Sums:
-        sums = loss_sums(problem, rule, theta, second=second)
+        sums = loss_sums(problem, rule, theta, second=second, basis=basis, asked=moving)
         return Sums(
             sums.value + ridge * (theta**2).sum(axis=1),
             sums.slope + ridge[:, None] * theta,
@@ -306,21 +343,24 @@ def minimize_loss(problem: Problem, rule: Rule, lam: float, start: Floats) -> Fi
     here = penalised(theta, second=True)
     longest = np.ones(len(theta))
     for _ in range(MAX_NEWTON):
-        step = _descent(here, ridge)
+        step = np.where(moving[:, None], _descent(here, ridge), 0.0)
         promised = 2.0 * np.einsum("tb,tb->t", here.slope, step)
         length = np.minimum(longest, reach / np.sqrt(np.maximum(-promised, 1e-300)))
         for _ in range(MAX_HALVINGS):
             tried = penalised(theta + length[:, None] * step, second=False).value
             enough = here.value + ARMIJO * length * promised
-            falls = tried <= enough + 1e-13 * np.abs(here.value)
+            falls = ~moving | (tried <= enough + 1e-13 * np.abs(here.value))
             if falls.all():
                 break
             length = np.where(falls, length, 0.5 * length)
         step *= np.where(falls, length, 0.0)[:, None]
         longest = np.minimum(1.0, 4.0 * length)
         theta = theta + step
-        here = penalised(theta, second=True)
-        if np.abs(step).max() <= SETTLED * max(1.0, np.abs(theta).max()):
+        for mine, theirs in zip(here, penalised(theta, second=True), strict=True):
+            mine[moving] = theirs[moving]
+        shortest = SETTLED * max(1.0, np.abs(theta).max())
+        moving &= np.abs(step).max(axis=1) > shortest
+        if not moving.any():
             break
     return Fit(theta, here.curvature, here.value)
 
