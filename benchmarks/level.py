@@ -40,6 +40,7 @@ from modeseek.cluster.climbing import (
     scale_within,
 )
 from modeseek.graph.chance import draw_chance_modes
+from modeseek.graph.crossings import count_narrowness
 from modeseek.graph.landscape import GraphLandscape
 from modeseek.rows.components import FEWEST_FEATURES
 from modeseek.rows.source import ArrayRows
@@ -78,6 +79,7 @@ class Case(NamedTuple):
     labelings: np.ndarray  # (l, n); 0 is no label
     chance: ChanceModes  # drawn on the graph
     apart: np.ndarray  # (n_merges,) whether no neighbours connect the two sides
+    counted: MergeTree  # with prominences that count more where few edges cross
 
     def evidence(self) -> float:
         """How far the tree stands out from what chance makes."""
@@ -211,6 +213,7 @@ def _case(
         data.labelings[:, rows],
         draw_chance_modes(graph.links.near, graph.links.edges, graph.mode),
         graph.are_apart(landscape.tree),
+        count_narrowness(landscape.tree, graph.mode, graph.links.edges),
     )
 
 
@@ -218,16 +221,22 @@ Rule = Callable[[Case], np.ndarray]
 
 
 def drawn_chance(
-    factor: float | None = None, *, strictly: bool = True, pieces: bool = True
+    factor: float | None = None,
+    *,
+    strictly: bool = True,
+    pieces: bool = True,
+    narrow: bool = True,
 ) -> Rule:
     """Draw the level on the graph, strictly for many features or alike for all.
 
     Pieces that no neighbours connect are not merged, or by depth alone as others.
+    Valleys that few edges cross count more where features are few, or all alike.
     """
 
     def rule(case: Case) -> np.ndarray:
-        known = case.tree, case.n_nodes, case.dimension, case.chance
         many = case.tree.saddles.shape[1] >= FEWEST_FEATURES
+        tree = case.counted if narrow and not many else case.tree
+        known = tree, case.n_nodes, case.dimension, case.chance
         made = merges_on_rows(*known, strict=strictly and many, factor=factor)
         return made & ~case.apart if pieces else made
 
@@ -283,7 +292,8 @@ def deep_from_both(case: Case) -> np.ndarray:
 RULES: dict[str, Rule] = {
     "default": drawn_chance(),
     "factor 1.3": drawn_chance(1.3),
-    "factor 1.8": drawn_chance(1.8),
+    "factor 1.7": drawn_chance(1.7),
+    "any width": drawn_chance(narrow=False),
     "alike for all": drawn_chance(strictly=False),
     "by depth alone": drawn_chance(pieces=False),
     "above chance": above_chance(1.0),

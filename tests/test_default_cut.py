@@ -98,7 +98,7 @@ def test_the_gap_is_the_largest_of_all_written_out():
 
 def test_many_clusters_above_a_gap_are_evidence_together():
     bound = chance_prominence(1000, 2.0)
-    chance = chance_modes([(0, 0, 0.9 * bound)])  # 1.35 times the bound, by the factor
+    chance = chance_modes([(0, 0, 0.6 * bound)])  # 0.9 times the bound, by the factor
     for n, wanted in ((30, 0.7 * bound), (29, 1.4 * bound)):
         p = np.append(np.full(n - 1, 0.7 * bound), [1.4 * bound, 0.3])
         assert widest_gap(p) == 0.7 * bound
@@ -191,3 +191,13 @@ def test_the_tree_says_how_likely_chance_is():
         np.testing.assert_array_equal(
             table["p_value"].to_numpy()[tree.child], tree.p_value
         )
+
+
+def test_there_are_clusters_if_one_valley_is_clearly_deeper_than_chance_inside_them():
+    bound = chance_prominence(1000, 2.0)
+    for inside, n_clusters in ((0.6, 2), (0.7, 1)):  # by the factor 0.9 and 1.05
+        chance = chance_modes([(0, 0, inside * bound)])
+        made = merges_on_rows(tree_of([1.2 * bound]), 1000, 2.0, chance, strict=False)
+        assert 1 + (~made).sum() == n_clusters
+        made = merges_on_rows(tree_of([1.2 * bound]), 1000, 2.0, chance, strict=True)
+        assert not made.any()  # tables have the bound alone

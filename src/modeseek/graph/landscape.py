@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from modeseek.graph.chance import draw_chance_modes
+from modeseek.graph.crossings import count_narrowness
 from modeseek.graph.row_graph import (
     RowGraph,
     nearest_mode_labels,
@@ -88,15 +89,18 @@ class GraphLandscape(NamedTuple):
 
     def _merges_by_depth(self) -> Bools:
         """Merges across valleys such as chance makes."""
-        graph, chance = self.graph, None
+        graph, tree, chance = self.graph, self.tree, None
+        n_rows, dimension = len(graph.nodes), graph.dimension
         strict = self.rows.shape[1] >= FEWEST_FEATURES
         if graph.is_large:
-            return merges_on_many_rows(self.tree, self.chance(), strict=strict)
-        n_rows, dimension = len(graph.nodes), graph.dimension
-        if graph.links is not None and has_clusters(self.tree, n_rows, dimension):
+            return merges_on_many_rows(tree, self.chance(), strict=strict)
+        if graph.links is not None:
             near, edges, _ = graph.links
-            chance = draw_chance_modes(near, edges, graph.mode)
-        return merges_on_rows(self.tree, n_rows, dimension, chance, strict=strict)
+            if not strict:
+                tree = count_narrowness(tree, graph.mode, edges)
+            if has_clusters(tree, n_rows, dimension):
+                chance = draw_chance_modes(near, edges, graph.mode)
+        return merges_on_rows(tree, n_rows, dimension, chance, strict=strict)
 
     def default_merges(self) -> Bools:
         """Merges of the tree that are made by default."""

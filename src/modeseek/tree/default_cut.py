@@ -21,12 +21,17 @@ Otherwise rows may lie along curves or in many small heaps, and how prominent ch
 makes modes depends on that. So heights of a flat density with the noise of true ones
 are drawn on the graph itself, see :mod:`modeseek.graph.chance`; even rows show
 prominences 1.5 times those. The level is the lowest that its clusters allow: 1.5 times
-the largest prominence that chance makes inside any of them, on average over the draws,
-is no higher. Nor is it so low that of the merges above it more than one in twenty is to
-be expected by chance, a false discovery rate as that of Benjamini and Hochberg. From
-four features on rows are tables, measured and not drawn; their density varies by more
-than chance, and the coordinates were taken that show most clusters: there it is no
-lower than :math:`1.15\,\tau`.
+the largest prominence that chance makes inside any of them, on average over the
+draws, is no higher. Nor is it so low that of the merges above it more than one in
+twenty is to be expected by chance, a false discovery rate as that of Benjamini and
+Hochberg. From four features on rows are tables, measured and not drawn; their density
+varies by more than chance, and the coordinates were taken that show most clusters:
+there it is no lower than :math:`1.15\,\tau`.
+
+With fewer features the prominence of a valley counts more where few edges cross it, see
+:mod:`modeseek.graph.crossings`, and there is one cluster unless the largest is at least
+1.8 times what chance makes inside the clusters: along a thin band it is deeper than the
+formula says.
 
 Many clusters are evidence together. With fewer features, where thirty or more are above
 the widest gap, the level is no higher than that. Sort the prominences from the largest
@@ -77,6 +82,9 @@ CHANCE_FALL = 0.1
 #: On the graph of rows, even rows show prominences so many times those of flat heights
 #: with noise, which are drawn ...
 FLAT_FACTOR = 1.5
+
+#: ... there are no clusters where none is so many times those inside them ...
+CLEARLY_ABOVE = 1.8
 
 #: ... and a gap below so many clusters, at least so prominent, lowers the level.
 FEWEST_ABOVE_GAP, LEAST_GAP_END = 30, 0.5
@@ -151,7 +159,12 @@ def merges_on_rows(
     least = CERTAIN * bound if strict else least_discovered(tree.prominence, bound)
     least = min(least, tree.prominence.max())
     level, gap = lowest_level(tree, chance, least), widest_gap(tree.prominence)
-    if not strict and (tree.prominence >= gap).sum() >= FEWEST_ABOVE_GAP:
+    if strict:
+        return np.asarray(tree.prominence < level)
+    inside = chance.inside(tree.merge(tree.prominence < level)).mean_largest() / factor
+    if tree.prominence.max() < CLEARLY_ABOVE * inside:
+        return np.ones(len(tree.prominence), dtype=bool)
+    if (tree.prominence >= gap).sum() >= FEWEST_ABOVE_GAP:
         level = min(level, gap)
     return np.asarray(tree.prominence < level)
 
