@@ -9,6 +9,7 @@ from sklearn.datasets import make_blobs
 from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from modeseek import ModeClustering
 from modeseek.graph.edges import (
     EDGE_NEIGHBORS,
     find_neighbors,
@@ -214,3 +215,22 @@ def test_products_use_as_many_threads_as_n_jobs_says(monkeypatch, n_jobs):
     with threadpool_limits(4, user_api="openmp"):
         Search(nodes, n_jobs=n_jobs).query(rng.standard_normal((20_000, 12)), 2)
     assert len(threads) == n_jobs
+
+
+def test_ties_do_not_depend_on_threads():
+    nodes, _ = make_blobs(3000, 3, centers=150, cluster_std=0.2, random_state=0)
+    near = find_neighbors(Search(nodes), 20)
+    edges = neighbor_edges(near, EDGE_NEIGHBORS)
+    one, three = (tie_pieces(nodes, near, edges, n_jobs) for n_jobs in (1, 3))
+    assert len(one) > len(edges)
+    np.testing.assert_array_equal(three, one)
+
+
+def test_graphs_side_by_side_are_those_one_after_the_other():
+    X, _ = make_blobs(1500, 6, centers=4, random_state=0)
+    one, two = (ModeClustering(n_jobs=n_jobs).fit(X) for n_jobs in (1, 2))
+    np.testing.assert_array_equal(two.row_modes_, one.row_modes_)
+    for name in ("prominence", "saddles", "p_value"):
+        np.testing.assert_array_equal(
+            getattr(two.merge_tree_, name), getattr(one.merge_tree_, name)
+        )

@@ -212,3 +212,15 @@ def test_the_width_chosen_by_some_rows_is_that_chosen_by_all(name, monkeypatch):
     chosen = scores.widths[scores.winner()[0]] * frame.unit
     steps = np.abs(np.log(model.bandwidth_ / chosen)) / np.log(np.sqrt(2.0))
     assert steps.max() < 1.0
+
+
+@pytest.mark.parametrize("weight", [None, np.random.default_rng(1).random(300)])
+def test_bins_counted_in_an_array_are_those_that_are_sorted(weight, monkeypatch):
+    bins = np.random.default_rng(0).integers(10**6, 10**6 + 50, size=300)
+    empty = thinning._sum_bins(bins[:0], None if weight is None else weight[:0])
+    counted = thinning._sum_bins(bins, weight)
+    monkeypatch.setattr(thinning, "BINS_AT_ONCE", 0)
+    for one, other in zip(counted, thinning._sum_bins(bins, weight), strict=True):
+        np.testing.assert_array_equal(one, other)
+        assert one.dtype == other.dtype
+    assert all(len(part) == 0 for part in empty)

@@ -36,7 +36,7 @@ from modeseek.graph.unexplained import (
     most_single,
 )
 from modeseek.rows.arrays import Floats, Integers
-from modeseek.rows.blocks import one_blas_thread
+from modeseek.rows.blocks import map_blocks, one_blas_thread, one_thread
 from modeseek.rows.components import FEWEST_FEATURES, shrink_components
 from modeseek.rows.coordinates import TINY, Frame, spread_within
 from modeseek.rows.ranking import Sample, draw_centers
@@ -109,7 +109,7 @@ def climb_graph(
     if len(frames) > 1 or all_drawn or has_few_features:
         nodes, rounding = nodes_of(sample, few), overview.rounding
         build = partial(graph_landscape, nodes=nodes, rounding=rounding, n_jobs=n_jobs)
-        best = choose_landscape(*map(build, frames))
+        best = choose_landscape(*_build_each(build, frames, n_jobs))
         if has_few_features:
             best = scale_within(best, build)
         frame = best.frame
@@ -117,6 +117,20 @@ def climb_graph(
         best = _build_whole(frame, overview, drawn, rng, n_jobs)
     steps = 1 + steps_up(best.graph)
     return Climbed(best, None, steps, 0, 0, steps)
+
+
+def _build_each(
+    build: Callable[[Frame], GraphLandscape], frames: list[Frame], n_jobs: int | None
+) -> list[GraphLandscape]:
+    """Graphs in several frames side by side: small ones have little for two threads."""
+    if len(frames) == 1:
+        return [build(frames[0])]
+
+    def kernel(one: slice) -> GraphLandscape:
+        with one_thread():
+            return build(frames[one][0])
+
+    return list(map_blocks(kernel, len(frames), n_jobs=n_jobs, size=1))
 
 
 def choose_landscape(

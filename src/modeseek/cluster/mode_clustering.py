@@ -242,7 +242,7 @@ class ModeClustering(
             settings.say("labelling rows")
             self.row_modes_ = locate_rows(fitted, source, self.n_jobs)
             self.mode_weights_ = weigh_modes(fitted, source, self.row_modes_)
-            self._profile = profile_fit(fitted, source, self.row_modes_)
+            self._profile = profile_fit(fitted, source, self.row_modes_, self.n_jobs)
             self._store_cut(self._groups_of_the_fit())
         self._explain_one_cluster()
         settings.say(f"{len(self.modes_)} modes, {self.n_clusters_} clusters")

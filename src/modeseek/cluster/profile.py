@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 
 from modeseek.rows.arrays import Floats, Integers, Reals
+from modeseek.rows.blocks import map_blocks
 from modeseek.rows.coordinates import Frame
 
 #: Rows that are summed at a time.
@@ -58,6 +59,7 @@ def profile_rows(
     modes: Integers,
     n_modes: int,
     weight: Floats | None = None,
+    n_jobs: int | None = None,
 ) -> Profile:
     """Sum up rows (n, d) by the modes (n,) that they reach.
 
@@ -66,13 +68,16 @@ def profile_rows(
     frame = frame.of_features()
     count, d = np.bincount(modes, weights=weight, minlength=n_modes), rows.shape[1]
     sums, squares = np.zeros((n_modes, d)), np.zeros((n_modes, d))
-    for start in range(0, len(rows), ROWS_AT_A_TIME):
-        part = slice(start, start + ROWS_AT_A_TIME)
+
+    def kernel(part: slice) -> tuple[Floats, Floats]:
         Z, m = frame.enter(rows[part]), len(modes[part])
         weights = np.ones(m) if weight is None else weight[part]
         member = csr_array((weights, (modes[part], np.arange(m))), shape=(n_modes, m))
-        sums += member @ Z
-        squares += member @ Z**2
+        return member @ Z, member @ np.square(Z, out=Z)
+
+    for part in map_blocks(kernel, len(rows), n_jobs=n_jobs, size=ROWS_AT_A_TIME):
+        sums += part[0]
+        squares += part[1]
     mean = sums.sum(axis=0) / count.sum()
     spread = np.sqrt(np.maximum(squares.sum(axis=0) / count.sum() - mean**2, 0.0))
     spread[spread <= 1e-7 * np.abs(mean)] = 0.0  # rounding of a constant feature

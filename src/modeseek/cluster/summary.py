@@ -171,20 +171,22 @@ def prominences_in_words(model: ModeClustering) -> list[str]:
     return [with_error(tree, merge).removeprefix("prominence ") for merge in own]
 
 
-def profile_fit(fitted: Fitted, source: Source, row_modes: Any) -> Profile:
+def profile_fit(
+    fitted: Fitted, source: Source, row_modes: Any, n_jobs: int | None = None
+) -> Profile:
     """Profile of rows of a fit; those of its subsample where they are elsewhere."""
     landscape, frame = fitted.climbed.landscape, fitted.frame
     n_modes = len(landscape.modes)
     if source.in_memory:
         X = source.rows_in_memory().X
         some = slice(None, None, 1 + X.size // MOST_VALUES)
-        return profile_rows(frame, X[some], row_modes[some], n_modes)
+        return profile_rows(frame, X[some], row_modes[some], n_modes, n_jobs=n_jobs)
     sample, modes = fitted.overview.sample, fitted.climbed.row_modes
     if modes is None:
         modes = landscape.locate(sample.X)
     weight = np.ones(len(modes)) if sample.weight is None else sample.weight
     weight = weight * (fitted.overview.summary.n_rows / weight.sum())
-    return profile_rows(frame, sample.X, modes, n_modes, weight)
+    return profile_rows(frame, sample.X, modes, n_modes, weight, n_jobs)
 
 
 def draw_clusters(model: ModeClustering) -> str:

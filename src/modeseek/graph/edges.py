@@ -62,7 +62,9 @@ def find_pieces(near: Neighbors, edges: Integers, dimension: float) -> Integers:
 
 
 @one_blas_thread()
-def tie_pieces(nodes: Floats, near: Neighbors, edges: Integers) -> Integers:
+def tie_pieces(
+    nodes: Floats, near: Neighbors, edges: Integers, n_jobs: int | None = None
+) -> Integers:
     """Add ties to the edges of a graph, until it is connected; shape (e, 2).
 
     Every connected component is tied to its nearest nodes outside. Edges stay in order.
@@ -79,7 +81,7 @@ def tie_pieces(nodes: Floats, near: Neighbors, edges: Integers) -> Integers:
             return edges
         # What is still outside is still the nearest there.
         joined = np.flatnonzero(piece[outside] == piece)
-        outside[joined] = nearest_outside(nodes, few, piece, joined)
+        outside[joined] = nearest_outside(nodes, few, piece, joined, n_jobs)
         # Products cancel digits: the distance comes from the difference.
         distance = np.linalg.norm(nodes - nodes[outside], axis=1)
         distance[piece[outside] == piece] = np.inf  # not among the nearest of a piece

@@ -181,27 +181,28 @@ def _midway_bounds(
     |v_j|^2 / 4. No other node is nearer than the farthest neighbour less half of v_j.
     """
     nodes, m = search.nodes, len(near.node)
-    to = near.node[:, :EDGE_NEIGHBORS]
+    to, known_keys = near.node[:, :EDGE_NEIGHBORS], edges[:, 0] * m + edges[:, 1]
 
-    def kernel(rows: slice) -> tuple[Floats, Bools]:
+    def kernel(rows: slice) -> tuple[Floats, Bools, Integers]:
         V = nodes[near.node[rows]] - nodes[rows, None]
         square = np.einsum("ijd,ijd->ij", V, V)
         distance = _midway_distances(V, square, to.shape[1], q)
         half = 0.5 * np.sqrt(square[:, : to.shape[1]])
         others = np.sqrt(square[:, -1:]) * (1.0 - DISTANCE_ROUNDING) - half
-        return distance, distance <= others
+        start, end = np.arange(rows.start, rows.stop)[:, None], to[rows]
+        joined = end != start
+        keys = np.minimum(start, end) * m + np.maximum(start, end)
+        position = np.searchsorted(known_keys, keys[joined])
+        return distance[joined], (distance <= others)[joined], position
 
     size = chunk_rows(near.node.shape[1] * max(to.shape[1], nodes.shape[1]))
     parts = map_blocks(kernel, m, n_jobs=n_jobs, size=size)
-    distance, certain = (np.concatenate(part) for part in zip(*parts, strict=True))
-    bound = np.hypot(distance, search.grain)
-    start = np.arange(m)[:, None]
-    others = to != start
-    keys = (np.minimum(start, to) * m + np.maximum(start, to))[others]
-    position = np.searchsorted(edges[:, 0] * m + edges[:, 1], keys)
+    distance, certain, position = (
+        np.concatenate(part) for part in zip(*parts, strict=True)
+    )
     bounds, known = np.full(len(edges), np.inf), np.zeros(len(edges), dtype=bool)
-    np.minimum.at(bounds, position, bound[others])
-    known[position[certain[others]]] = True
+    np.minimum.at(bounds, position, np.hypot(distance, search.grain))
+    known[position[certain]] = True
     return bounds, known
 
 

@@ -143,7 +143,7 @@ def build_graph(
     near = find_neighbors(search, count_neighbors(m, n_single))
     dimension = measure_dimension(near, d)
     height, used = node_heights(near, counts, dimension, n_single)
-    links = _link(nodes, near, dimension, n_single)
+    links = _link(nodes, near, dimension, n_single, n_jobs)
     usual, q, log_count = int(used.max()), MIDWAY_NEIGHBOR, None
     if dimension <= CURVES:  # what is half-way must be as certain as heights are
         q = max(q, q * usual // HEIGHT_NEIGHBORS)
@@ -176,7 +176,9 @@ def build_graph(
     )
 
 
-def _link(nodes: Floats, near: Neighbors, dimension: float, n_single: int) -> Links:
+def _link(
+    nodes: Floats, near: Neighbors, dimension: float, n_single: int, n_jobs: int | None
+) -> Links:
     """Edges of the graph, and what is connected without ties.
 
     Nodes that stand for themselves were chosen for being apart: among them all is one.
@@ -185,7 +187,7 @@ def _link(nodes: Floats, near: Neighbors, dimension: float, n_single: int) -> Li
     piece = np.zeros(len(nodes), dtype=np.intp)
     if not n_single:
         piece = find_pieces(near, edges, dimension)
-    tied = tie_pieces(nodes, near, edges)
+    tied = tie_pieces(nodes, near, edges, n_jobs)
     return Links(near.node[:, :DIMENSION_NEIGHBORS], tied, piece)
 
 

@@ -8,6 +8,7 @@ the line through their middles.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from scipy.spatial.distance import cdist
 from modeseek.graph.neighbors import DISTANCE_ROUNDING, LEAF, TREE_FEATURES
 from modeseek.graph.products import nearest_of
 from modeseek.rows.arrays import Bools, Floats, Integers
+from modeseek.rows.blocks import map_blocks
 
 #: Shortest edges by which a connected component of the graph is tied to the rest.
 TIES = 3
@@ -29,6 +31,9 @@ LIKELY_NEAR = 32
 
 #: Others about a large component that are gone through one by one, at most.
 FEW_PIECES = 64
+
+#: Tasks that pieces are dealt to, about: one for each of the few large ones.
+TASKS = 64
 
 #: Pairs of nodes that are all tried; among more a tree is faster.
 FEW_PAIRS = 1 << 20
@@ -51,12 +56,16 @@ class Pieces(NamedTuple):
 
 
 def nearest_outside(
-    nodes: Floats, near: Integers, piece: Integers, some: Integers
+    nodes: Floats,
+    near: Integers,
+    piece: Integers,
+    some: Integers,
+    n_jobs: int | None = None,
 ) -> Integers:
     """Nearest node in another connected component, for some nodes.
 
     The nearest nodes (m, q) of every node tell it where one of them is outside; pieces
-    with nodes that are left are gone through one by one. Nodes of a large piece that
+    with nodes that are left are gone through, on threads. Nodes of a large piece that
     are farther from others than :data:`TIES` of its nodes get their own number.
     """
     away = piece[near[some]] != piece[some, None]
@@ -65,11 +74,13 @@ def nearest_outside(
     left = np.zeros(len(nodes), dtype=bool)
     left[some[~known]] = True
     if left.any():
-        found[~known] = _search_outside(nodes, piece, left)[some[~known]]
+        found[~known] = _search_outside(nodes, piece, left, n_jobs)[some[~known]]
     return found
 
 
-def _search_outside(nodes: Floats, piece: Integers, wanted: Bools) -> Integers:
+def _search_outside(
+    nodes: Floats, piece: Integers, wanted: Bools, n_jobs: int | None
+) -> Integers:
     """Nearest node in another connected component, for wanted nodes; shape (m,).
 
     By the triangle inequality it is no farther than the middle of any piece plus the
@@ -77,25 +88,34 @@ def _search_outside(nodes: Floats, piece: Integers, wanted: Bools) -> Integers:
     by their farthest node are left out.
     """
     pieces = _sort_pieces(nodes, piece)
-    V, wanted = pieces.V, wanted[pieces.order]
-    found = np.arange(len(nodes))
-    for own, start in enumerate(pieces.first):
-        rows = start + np.flatnonzero(wanted[pieces.members(own)])
-        if not len(rows):
-            continue
-        distance = cdist(V[rows], pieces.middle)
-        distance[:, own] = np.inf
-        reach = (distance + pieces.nearest).min(axis=1, keepdims=True)
-        reach *= 1.0 + DISTANCE_ROUNDING
-        others = np.flatnonzero((distance - pieces.farthest <= reach).any(axis=0))
-        if len(rows) > LARGE and len(others) <= FEW_PIECES:
-            found[rows] = _nearest_across(pieces, own, rows, others)
-            continue
-        targets = np.concatenate([np.r_[pieces.members(int(p))] for p in others])
-        found[rows] = targets[nearest_of(V[targets], V[rows])]
+    wanted, found = wanted[pieces.order], np.arange(len(nodes))
+
+    def kernel(some: slice) -> None:
+        for own in range(some.start, some.stop):
+            start = pieces.first[own]
+            rows = start + np.flatnonzero(wanted[pieces.members(own)])
+            if len(rows):
+                found[rows] = _nearest_beyond(pieces, own, rows)
+
+    size = 1 + len(pieces.first) // TASKS
+    deque(map_blocks(kernel, len(pieces.first), n_jobs=n_jobs, size=size), maxlen=0)
     result = np.empty(len(nodes), dtype=np.intp)
     result[pieces.order] = pieces.order[found]
     return result
+
+
+def _nearest_beyond(pieces: Pieces, own: int, rows: Integers) -> Integers:
+    """Nearest node in another piece, for rows of one; their own number if too far."""
+    V = pieces.V
+    distance = cdist(V[rows], pieces.middle)
+    distance[:, own] = np.inf
+    reach = (distance + pieces.nearest).min(axis=1, keepdims=True)
+    reach *= 1.0 + DISTANCE_ROUNDING
+    others = np.flatnonzero((distance - pieces.farthest <= reach).any(axis=0))
+    if len(rows) > LARGE and len(others) <= FEW_PIECES:
+        return _nearest_across(pieces, own, rows, others)
+    targets = np.concatenate([np.r_[pieces.members(int(p))] for p in others])
+    return np.asarray(targets[nearest_of(V[targets], V[rows])])
 
 
 def _sort_pieces(nodes: Floats, piece: Integers) -> Pieces:
