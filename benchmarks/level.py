@@ -211,7 +211,9 @@ def _case(
         np.bincount(graph.mode, minlength=len(graph.peaks)),
         landscape.locate(X),
         data.labelings[:, rows],
-        draw_chance_modes(graph.links.near, graph.links.edges, graph.mode),
+        draw_chance_modes(
+            graph.links.near, graph.links.edges, graph.height, graph.mode
+        ),
         graph.are_apart(landscape.tree),
         count_narrowness(landscape.tree, graph.mode, graph.links.edges),
     )
@@ -291,8 +293,8 @@ def deep_from_both(case: Case) -> np.ndarray:
 
 RULES: dict[str, Rule] = {
     "default": drawn_chance(),
-    "factor 1.3": drawn_chance(1.3),
-    "factor 1.7": drawn_chance(1.7),
+    "factor 1.4": drawn_chance(1.4),
+    "factor 2": drawn_chance(2.0),
     "any width": drawn_chance(narrow=False),
     "alike for all": drawn_chance(strictly=False),
     "by depth alone": drawn_chance(pieces=False),

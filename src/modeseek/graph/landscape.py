@@ -99,7 +99,7 @@ class GraphLandscape(NamedTuple):
             if not strict:
                 tree = count_narrowness(tree, graph.mode, edges)
             if has_clusters(tree, n_rows, dimension):
-                chance = draw_chance_modes(near, edges, graph.mode)
+                chance = draw_chance_modes(near, edges, graph.height, graph.mode)
         return merges_on_rows(tree, n_rows, dimension, chance, strict=strict)
 
     def default_merges(self) -> Bools:

@@ -19,30 +19,27 @@ see :func:`modeseek.graph.edges.find_pieces`.
 
 Otherwise rows may lie along curves or in many small heaps, and how prominent chance
 makes modes depends on that. So heights of a flat density with the noise of true ones
-are drawn on the graph itself, see :mod:`modeseek.graph.chance`; even rows show
-prominences 1.5 times those. The level is the lowest that its clusters allow: 1.5 times
-the largest prominence that chance makes inside any of them, on average over the
-draws, is no higher. Nor is it so low that of the merges above it more than one in
-twenty is to be expected by chance, a false discovery rate as that of Benjamini and
-Hochberg. From four features on rows are tables, measured and not drawn; their density
+are drawn on the graph itself, see :mod:`modeseek.graph.chance`; rows without clusters,
+whatever their shape, show prominences of 1.0 to 1.7 times those, so that they count 1.7
+times. The level is the lowest that its clusters allow: of the merges that chance makes
+inside them, half a one is as high on average over the draws, or one for every ten
+merges of the tree that are. In many clusters some may be of chance, as in a false
+discovery rate; few must be plain.
+
+Nor is the level so low that the formula expects more than one in ten of the merges
+above it. From four features on rows are tables, measured and not drawn; their density
 varies by more than chance, and the coordinates were taken that show most clusters:
-there it is no lower than :math:`1.15\,\tau`.
-
-With fewer features the prominence of a valley counts more where few edges cross it, see
-:mod:`modeseek.graph.crossings`, and there is one cluster unless the largest is at least
-1.8 times what chance makes inside the clusters: along a thin band it is deeper than the
-formula says.
-
-Many clusters are evidence together. With fewer features, where thirty or more are above
-the widest gap, the level is no higher than that. Sort the prominences from the largest
-down, :math:`p_1 \ge p_2 \ge \dots`; the gap after the i-th counts
-:math:`\sqrt{i}\, \log \frac{1 + p_i}{1 + p_{i+1}}`, if :math:`p_i \ge 0.5`.
+there it is no lower than :math:`1.15\,\tau`. With fewer features the prominence of a
+valley counts more where few edges cross it, see :mod:`modeseek.graph.crossings`.
 
 **Among more than 5,000 nodes** heights come from k > 15 neighbours: the bound is
 multiplied by :math:`(15 / k)^{0.6}` and, as there are more places for chance, by
 :math:`1 + 0.1 \log (n / 5000)`. It is low there, and nothing is drawn: the level is
-:math:`1.15\,\tau`, or the widest gap as above. Small groups, whose heights come from 15
-neighbours, have a bound of their own.
+:math:`1.15\,\tau`. Small groups, whose heights come from 15 neighbours, have a bound of
+their own. Many clusters are evidence together: with fewer than four features, where
+thirty or more are above the widest gap, the level is no higher than that. Sort the
+prominences from the largest down, :math:`p_1 \ge p_2 \ge \dots`; the gap after the i-th
+counts :math:`\sqrt{i}\, \log \frac{1 + p_i}{1 + p_{i+1}}`, if :math:`p_i \ge 0.5`.
 """
 
 from __future__ import annotations
@@ -65,8 +62,11 @@ LEAST_SIGNIFICANCE, LEAST_SIGNIFICANCE_LEARNED = 1.0, 2.0
 #: the level is no lower where there are many features ...
 CERTAIN = 1.15
 
-#: ... and where there are few, so that no larger share of merges is expected by chance.
-FALSE_SHARE = 0.05
+#: ... and no larger share of the merges above the level may be expected by chance ...
+FALSE_SHARE = 0.1
+
+#: ... unless it is so many, on average: as likely as not there is none.
+FALSE_MERGES = 0.5
 
 #: Neighbours that heights are made of among few nodes, how chance falls with more of
 #: them, and how it grows beyond so many nodes (``benchmarks/chance.py --rows``).
@@ -79,14 +79,12 @@ CHANCE_RATIOS = (0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 CHANCE_SHARES = (1.0, 0.86, 0.71, 0.49, 0.27, 0.12, 0.05)
 CHANCE_FALL = 0.1
 
-#: On the graph of rows, even rows show prominences so many times those of flat heights
-#: with noise, which are drawn ...
-FLAT_FACTOR = 1.5
+#: Rows without clusters show prominences below so many times those of flat heights with
+#: noise, which are drawn on their graph (``benchmarks/level.py``).
+FLAT_FACTOR = 1.7
 
-#: ... there are no clusters where none is so many times those inside them ...
-CLEARLY_ABOVE = 1.8
-
-#: ... and a gap below so many clusters, at least so prominent, lowers the level.
+#: Among many nodes, a gap below so many clusters, at least so prominent, lowers the
+#: level.
 FEWEST_ABOVE_GAP, LEAST_GAP_END = 30, 0.5
 
 
@@ -97,7 +95,6 @@ class ChanceModes(NamedTuple):
     """
 
     n_draws: int
-    draw: Integers  # (c,) number of the draw
     child: Integers  # (c,) mode of the tree that it lies below ...
     parent: Integers  # (c,) ... and that which its merge leads to
     prominence: Floats  # (c,)
@@ -107,11 +104,9 @@ class ChanceModes(NamedTuple):
         same = group[self.child] == group[self.parent]
         return ChanceModes(self.n_draws, *(part[same] for part in self[1:]))
 
-    def mean_largest(self) -> float:
-        """Largest prominence, on average over the draws."""
-        largest = np.zeros(self.n_draws)
-        np.maximum.at(largest, self.draw, self.prominence)
-        return float(largest.mean())
+    def mean_number(self, least: float) -> float:
+        """Number of those that are at least so prominent, on average over the draws."""
+        return float((self.prominence >= least).sum() / self.n_draws)
 
 
 def merges_on_field(tree: MergeTree, *, learned: bool) -> Bools:
@@ -158,15 +153,7 @@ def merges_on_rows(
     chance = chance._replace(prominence=factor * chance.prominence)
     least = CERTAIN * bound if strict else least_discovered(tree.prominence, bound)
     least = min(least, tree.prominence.max())
-    level, gap = lowest_level(tree, chance, least), widest_gap(tree.prominence)
-    if strict:
-        return np.asarray(tree.prominence < level)
-    inside = chance.inside(tree.merge(tree.prominence < level)).mean_largest() / factor
-    if tree.prominence.max() < CLEARLY_ABOVE * inside:
-        return np.ones(len(tree.prominence), dtype=bool)
-    if (tree.prominence >= gap).sum() >= FEWEST_ABOVE_GAP:
-        level = min(level, gap)
-    return np.asarray(tree.prominence < level)
+    return np.asarray(tree.prominence < lowest_level(tree, chance, least))
 
 
 def least_discovered(prominence: Floats, bound: float) -> float:
@@ -183,10 +170,14 @@ def least_discovered(prominence: Floats, bound: float) -> float:
 
 
 def lowest_level(tree: MergeTree, chance: ChanceModes, least: float) -> float:
-    """Lowest prominence, at least the least, above chance inside its clusters."""
+    """Lowest prominence, at least the least, that leaves few of its merges to chance.
+
+    Chance counts inside the clusters that the level makes. Infinite if there is none.
+    """
     for level in np.sort(tree.prominence[tree.prominence >= least]):
-        inside = chance.inside(tree.merge(tree.prominence < level))
-        if inside.mean_largest() <= level:
+        above = tree.prominence >= level
+        expected = chance.inside(tree.merge(~above)).mean_number(level)
+        if expected <= max(FALSE_MERGES, FALSE_SHARE * above.sum()):
             return float(level)
     return np.inf
 
