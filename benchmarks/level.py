@@ -47,7 +47,9 @@ from modeseek.rows.source import ArrayRows
 from modeseek.rows.subsample import make_overview
 from modeseek.tree.default_cut import (
     CERTAIN,
+    FLAT_FACTOR,
     ChanceModes,
+    chance_on_rows,
     chance_prominence,
     evidence_on_rows,
     merges_on_rows,
@@ -223,7 +225,7 @@ Rule = Callable[[Case], np.ndarray]
 
 
 def drawn_chance(
-    factor: float | None = None,
+    factor: float = FLAT_FACTOR,
     *,
     strictly: bool = True,
     pieces: bool = True,
@@ -238,8 +240,9 @@ def drawn_chance(
     def rule(case: Case) -> np.ndarray:
         many = case.tree.saddles.shape[1] >= FEWEST_FEATURES
         tree = case.counted if narrow and not many else case.tree
-        known = tree, case.n_nodes, case.dimension, case.chance
-        made = merges_on_rows(*known, strict=strictly and many, factor=factor)
+        bound = float(chance_prominence(case.n_nodes, case.dimension))
+        p_value = chance_on_rows(tree, bound, case.chance, factor)
+        made = merges_on_rows(tree, p_value, bound, strict=strictly and many)
         return made & ~case.apart if pieces else made
 
     return rule

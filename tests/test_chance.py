@@ -11,7 +11,7 @@ from modeseek.graph.chance import (
     draw_chance_modes,
 )
 from modeseek.graph.row_graph import build_graph
-from modeseek.tree.default_cut import FALSE_MERGES, FLAT_FACTOR
+from modeseek.tree.default_cut import FALSE_SHARE, FLAT_FACTOR
 
 
 def graph_of(X):
@@ -65,13 +65,13 @@ def test_along_a_curve_chance_makes_deeper_valleys_than_in_a_square():
 
 @pytest.mark.parametrize("d", [1, 2, 5])
 def test_even_rows_show_no_more_than_is_drawn_for_them(d):
-    # The factor stands for what the draws leave out.
+    # The factor stands for what the draws leave out; one in ten may be above.
     above = 0
     for seed in range(8):
         X = np.random.default_rng(seed).uniform(size=(600, d))
         graph, tree = build_graph(X, np.ones(600))
         expected = draw(graph).mean_number(tree.prominence.max() / FLAT_FACTOR)
-        above += expected <= FALSE_MERGES
+        above += expected <= FALSE_SHARE
     assert above <= 2
 
 

@@ -50,6 +50,17 @@ def test_few_features_are_taken_as_they_are():
     assert shrink_components(frame, X) is frame
 
 
+@pytest.mark.parametrize("d", [4, 20, 100])
+def test_features_that_are_not_correlated_are_taken_as_they_are(d):
+    for seed in range(5):
+        X = np.random.default_rng(seed).normal(size=(1000, d))
+        frame = Frame(X.mean(axis=0), X.std(axis=0))
+        assert shrink_components(frame, X) is frame
+        X[:, 1] += X[:, 0]
+        frame = Frame(X.mean(axis=0), X.std(axis=0))
+        assert shrink_components(frame, X) is not frame
+
+
 def test_equal_eigenvalues_leave_the_features_as_they_are():
     X = np.concatenate([np.eye(4), -np.eye(4)])
     frame = Frame(np.zeros(4), np.ones(4))

@@ -8,12 +8,12 @@ from modeseek.datasets import three_gaussians
 from modeseek.graph.row_graph import build_graph
 from modeseek.tree import MergeTree
 from modeseek.tree.default_cut import (
+    FLAT_FACTOR,
     LEAST_PROMINENCE,
     ChanceModes,
     chance_of,
+    chance_on_rows,
     chance_prominence,
-    least_discovered,
-    lowest_level,
     merges_on_field,
     merges_on_many_rows,
     merges_on_rows,
@@ -51,39 +51,59 @@ def chance_modes(*draws):
     return ChanceModes(len(draws), *places, prominence)
 
 
+BOUND = float(chance_prominence(1000, 2.0))
+
+
+def merges(prominence, chance=None, *, strict=False):
+    """Merges that are made among 1,000 rows in the plane."""
+    tree = tree_of(prominence)
+    p_value = chance_on_rows(tree, BOUND, chance or chance_modes([]))
+    return merges_on_rows(tree, p_value, BOUND, strict=strict)
+
+
 def test_what_chance_explains_is_one_cluster():
-    chance = chance_prominence(1000, 2.0)
-    nothing = chance_modes([])
-    for drawn in (None, nothing):
-        made = merges_on_rows(
-            tree_of([0.99 * chance, 0.3]), 1000, 2.0, drawn, strict=False
-        )
-        assert made.all()
-        made = merges_on_rows(
-            tree_of([1.01 * chance, 0.3]), 1000, 2.0, drawn, strict=False
-        )
-        np.testing.assert_array_equal(made, [False, True])
-        assert merges_on_rows(tree_of([]), 1000, 2.0, drawn, strict=False).shape == (0,)
+    assert merges([0.99 * BOUND, 0.3]).all()
+    np.testing.assert_array_equal(merges([1.01 * BOUND, 0.3]), [False, True])
+    assert merges([]).shape == (0,)
 
 
-def test_the_level_is_above_chance_inside_the_clusters_that_it_makes():
-    # Chance reaches 0.9 inside mode 0 in both draws, and 2 between the modes 0 and 4.
-    chance = chance_modes([(0, 0, 0.9), (4, 0, 2.0)], [(0, 0, 1.1), (0, 4, 2.0)])
-    tree = tree_of([3.0, 1.4, 0.8, 1.5])  # modes 1, 2, 3, 4 merge with mode 0
-    assert lowest_level(tree, chance, 0.5) == 1.4  # 0 and 4 stay apart
-    tree = tree_of([3.0, 1.4, 1.2, 0.8])
-    assert lowest_level(tree, chance, 0.5) == 3.0  # they are together
-    assert lowest_level(tree_of([0.4, 0.3]), chance_modes([]), 0.5) == np.inf
+def test_chance_counts_inside_the_clusters_that_a_level_makes():
+    # By the factor, chance makes 1.8 and 2.2 inside mode 0, and 4 between 0 and 4.
+    drawn = [[(0, 0, 1.8), (4, 0, 4.0)], [(0, 0, 2.2), (0, 4, 4.0)]]
+    chance = chance_modes(
+        *([(*modes, p / FLAT_FACTOR) for *modes, p in one] for one in drawn)
+    )
+    tree = tree_of([9.0, 2.0, 1.7, 3.0])  # modes 1, 2, 3, 4 merge with mode 0
+    expected = -np.log1p(-chance_on_rows(tree, 0.1, chance))  # the formula: no chance
+    np.testing.assert_allclose(expected, [0.0, 0.5, 1.0, 0.0], atol=1e-12)
+    tree = tree_of([9.0, 2.0, 1.7, 1.5])  # 0 and 4 are together until the last
+    expected = -np.log1p(-chance_on_rows(tree, 0.1, chance))
+    np.testing.assert_allclose(expected, [0.0, 1.5, 2.0, 1.0], atol=1e-12)
 
 
-def test_of_many_merges_some_may_be_of_chance():
-    # Chance makes four merges of 1.5 or more in two draws: two on average, and so on.
-    chance = chance_modes([(0, 0, 1.5), (0, 0, 1.6)], [(0, 0, 1.7), (0, 0, 1.8)])
-    for n, wanted in ((20, 1.5), (19, 1.6), (16, 1.6), (15, 1.7)):
-        tree = tree_of(np.append(np.full(n - 3, 3.0), [1.5, 1.6, 1.7]))
-        assert lowest_level(tree, chance, 0.5) == wanted
-    # Half a merge on average is none as likely as not, however few clusters there are.
-    assert lowest_level(tree_of([1.8]), chance, 0.5) == 1.8
+def test_the_likelier_chance_counts():
+    chance = chance_modes([(0, 0, 1.1 * BOUND)], *([[]] * 9))  # in one of ten draws
+    tree = tree_of(np.array([1.7, 1.2, 0.9, 0.3]) * BOUND)
+    by_formula = chance_of(tree.prominence, BOUND)
+    wanted = [-np.expm1(-0.1)] * 2 + [by_formula[2], 1.0]
+    np.testing.assert_allclose(chance_on_rows(tree, BOUND, chance), wanted)
+
+
+def test_one_merge_in_ten_may_be_expected_by_chance():
+    # Chance makes one of 0.9 times the bound in 12 % of draws: 0.128 in each.
+    np.testing.assert_array_equal(merges([9.0, 0.9 * BOUND]), [False, False])
+    np.testing.assert_array_equal(merges([9.0, 0.75 * BOUND]), [False, True])
+    # Those above are let in by those below, as if they were as low.
+    many = np.append(np.full(4, 0.75), [9.0, 0.74]) * BOUND
+    assert not merges(many).any()
+    assert merges(np.append(np.full(1000, 0.3), 9.0) * BOUND).sum() == 1000
+
+
+def test_few_merges_must_be_plain_where_chance_is_drawn():
+    chance = chance_modes([(0, 0, 2.0 * BOUND / FLAT_FACTOR)], [], [])  # a third of one
+    for n, n_made in ((3, 3), (4, 0)):
+        assert merges(np.full(n, 1.9 * BOUND), chance).sum() == n_made
+    assert not merges([2.1 * BOUND], chance).any()
 
 
 def test_the_widest_gap_counts_how_many_stand_out_together():
@@ -117,34 +137,13 @@ def test_many_clusters_above_a_gap_are_evidence_together():
 
 
 def test_many_features_ask_for_valleys_that_stand_by_themselves():
-    bound = chance_prominence(1000, 2.0)
-    nothing = chance_modes([])
-    p = [9.0, 1.2 * bound, 1.1 * bound, 0.82 * bound, 0.70 * bound]
+    p = np.array([9.0, 1.2, 1.1, 0.82, 0.70]) * BOUND
     for strict, wanted in ((True, [0, 0, 1, 1, 1]), (False, [0, 0, 0, 0, 1])):
-        made = merges_on_rows(tree_of(p), 1000, 2.0, nothing, strict=strict)
+        made = merges(p, strict=strict)
         np.testing.assert_array_equal(made, np.array(wanted, dtype=bool))
     # The deepest valley counts from the bound on.
-    made = merges_on_rows(tree_of(p[2:]), 1000, 2.0, nothing, strict=True)
+    made = merges(p[2:], strict=True)
     np.testing.assert_array_equal(made, [False, True, True])
-
-
-def test_one_merge_in_ten_may_be_expected_by_chance():
-    bound = float(chance_prominence(1000, 2.0))
-    # Chance makes one of 0.9 times the bound in 12 % of draws: 0.128 in each.
-    assert least_discovered(np.full(1, 0.9 * bound), bound) == np.inf
-    assert least_discovered(np.full(2, 0.9 * bound), bound) == 0.9 * bound
-    # Those above are let in by those below, as if they were as low.
-    mixed = np.array([1.2, 0.91, 0.9]) * bound
-    assert least_discovered(mixed, bound) == mixed[2]
-    assert least_discovered(np.full(1000, 0.3 * bound), bound) == np.inf
-    assert least_discovered(np.empty(0), bound) == np.inf
-
-
-def test_without_draws_the_bound_is_the_level():
-    chance = chance_prominence(1000, 2.0)
-    tree = tree_of([50.0, 1.05 * chance, 0.95 * chance])
-    made = merges_on_rows(tree, 1000, 2.0, None, strict=False)
-    np.testing.assert_array_equal(made, [False, False, True])
 
 
 @pytest.mark.parametrize(("n", "d"), [(60, 2), (150, 1), (150, 8), (600, 2), (600, 5)])
@@ -201,12 +200,3 @@ def test_the_tree_says_how_likely_chance_is():
         np.testing.assert_array_equal(
             table["p_value"].to_numpy()[tree.child], tree.p_value
         )
-
-
-@pytest.mark.parametrize("strict", [False, True])
-def test_there_is_one_cluster_unless_a_valley_is_deeper_than_chance_inside(strict):
-    bound = chance_prominence(1000, 2.0)
-    for inside, n_clusters in ((0.6, 2), (0.75, 1)):  # by the factor 1.02 and 1.28
-        chance = chance_modes([(0, 0, inside * bound)])
-        made = merges_on_rows(tree_of([1.2 * bound]), 1000, 2.0, chance, strict=strict)
-        assert 1 + (~made).sum() == n_clusters

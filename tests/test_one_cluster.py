@@ -33,17 +33,15 @@ def test_a_ring_was_not_put_to_held_out_rows():
     assert "held out" not in model.decision_
 
 
-def test_a_shallower_valley_is_likelier_by_chance():
+def test_how_often_chance_makes_the_valley_is_told_in_twentieths():
     landscape = ModeClustering(ascent="rows").fit(UNIFORM)._landscape
     tree = landscape.tree
-
-    def times(share):
-        shallow = tree._replace(prominence=share * tree.prominence)
-        words = explain_one(landscape._replace(tree=shallow), held_out=False)
-        return int(words.split("about ")[1].split(" of 20")[0])
-
-    assert times(0.1) == 20
-    assert 20 > times(0.6) >= times(0.8) >= times(1.0) >= 1
+    deepest = tree.prominence.argmax()
+    assert tree.p_value[deepest] >= 0.05
+    for p_value, times in ((1.0, 20), (0.31, 6), (0.05, 1)):
+        told = tree._replace(p_value=np.full(len(tree.prominence), p_value))
+        words = explain_one(landscape._replace(tree=told), held_out=False)
+        assert f"makes in about {times} of 20 draws" in words
 
 
 def test_along_the_gradient_chance_is_that_of_the_standard_error():

@@ -7,7 +7,6 @@ from scipy.stats import norm
 
 from modeseek.cluster.landscape import Landscape
 from modeseek.graph.landscape import GraphLandscape
-from modeseek.tree.default_cut import chance_of
 
 NEXT = (
     "More rows show shallower valleys; features that say nothing about clusters hide "
@@ -26,9 +25,9 @@ def explain_one(landscape: Landscape, *, held_out: bool) -> str:
     deepest = int(np.argmax(tree.prominence))
     depth, error = tree.prominence[deepest], tree.std_error[deepest]
     found = f"{tried}the deepest valley, {depth:.2f} in log-density, is such as chance"
-    if isinstance(landscape, GraphLandscape):
+    if isinstance(landscape, GraphLandscape) and tree.p_value is not None:
         n = len(landscape.graph.nodes)
-        times = round(20 * float(chance_of(depth, landscape.chance()[deepest])))
+        times = round(20 * float(tree.p_value[deepest]))
         often = f"makes in about {times} of 20 draws of {n:,} rows without clusters"
     else:
         times = 100.0 * norm.sf(depth / max(error, 1e-12))

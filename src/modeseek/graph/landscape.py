@@ -20,8 +20,10 @@ from modeseek.rows.components import FEWEST_FEATURES
 from modeseek.rows.coordinates import Frame
 from modeseek.rows.validation import check_within_reach
 from modeseek.tree.default_cut import (
+    chance_of,
+    chance_on_rows,
+    chance_prominence,
     evidence_on_rows,
-    has_clusters,
     merges_on_many_rows,
     merges_on_rows,
 )
@@ -80,27 +82,36 @@ class GraphLandscape(NamedTuple):
     def with_merges(self) -> GraphLandscape:
         """The same with the merges chosen that are made by default.
 
-        Pieces that no edge between neighbours connects are not merged.
+        Pieces that no edge between neighbours connects are not merged. The p-values of
+        the tree become those that merges were chosen by.
         """
         if self.made is not None:
             return self
-        made = self._merges_by_depth() & ~self.graph.are_apart(self.tree)
-        return self._replace(made=made, graph=self.graph._replace(links=None))
-
-    def _merges_by_depth(self) -> Bools:
-        """Merges across valleys such as chance makes."""
-        graph, tree, chance = self.graph, self.tree, None
-        n_rows, dimension = len(graph.nodes), graph.dimension
+        graph, tree = self.graph, self.tree
         strict = self.rows.shape[1] >= FEWEST_FEATURES
+        apart = graph.are_apart(tree)
         if graph.is_large:
-            return merges_on_many_rows(tree, self.chance(), strict=strict)
-        if graph.links is not None:
+            made = merges_on_many_rows(tree, self.chance(), strict=strict)
+        else:
+            made, p_value = self._judge(strict=strict)
+            if tree.p_value is not None:
+                tree = tree._replace(p_value=np.where(apart, tree.p_value, p_value))
+        return self._replace(
+            made=made & ~apart, tree=tree, graph=graph._replace(links=None)
+        )
+
+    def _judge(self, *, strict: bool) -> tuple[Bools, Floats]:
+        """Merges across valleys such as chance makes, and how likely it makes each."""
+        graph, tree = self.graph, self.tree
+        bound = float(chance_prominence(len(graph.nodes), graph.dimension))
+        if graph.links is not None and not strict:
+            tree = count_narrowness(tree, graph.mode, graph.links.edges)
+        p_value = chance_of(tree.prominence, bound)
+        if graph.links is not None and (tree.prominence >= bound).any():
             near, edges, _ = graph.links
-            if not strict:
-                tree = count_narrowness(tree, graph.mode, edges)
-            if has_clusters(tree, n_rows, dimension):
-                chance = draw_chance_modes(near, edges, graph.height, graph.mode)
-        return merges_on_rows(tree, n_rows, dimension, chance, strict=strict)
+            chance = draw_chance_modes(near, edges, graph.height, graph.mode)
+            p_value = chance_on_rows(tree, bound, chance)
+        return merges_on_rows(tree, p_value, bound, strict=strict), p_value
 
     def default_merges(self) -> Bools:
         """Merges of the tree that are made by default."""

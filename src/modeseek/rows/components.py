@@ -8,7 +8,10 @@ coordinate is scaled so that this is the variance that is left,
 
 .. math:: z_k = \sqrt{\max(0, 1 - v / \lambda_k)}\, v_k^\top x.
 
-No number of components is chosen: those at the level of the noise fade out.
+No number of components is chosen: those at the level of the noise fade out. Where even
+the largest is such as noise makes of n rows and d features that are not correlated,
+near :math:`v (1 + \sqrt{d / n})^2` (Marchenko and Pastur), none is taken: a plane of
+chance is no better than another, and a ring in four features would look lumpy in it.
 """
 
 from __future__ import annotations
@@ -24,6 +27,10 @@ FEWEST_FEATURES = 4
 
 #: Eigenvalues are zero below this share of the largest.
 RANK_TOLERANCE = 1e-10
+
+#: Of ten times as many rows as features or more, the largest eigenvalue of noise is
+#: seldom so many times that of infinitely many.
+LARGEST_OF_NOISE = 1.1
 
 #: Components that keep a smaller share of their length are left out.
 LEAST_SCALE = 1e-3
@@ -63,9 +70,11 @@ def shrink_components(frame: Frame, X: Floats) -> Frame:
     if X.shape[1] < FEWEST_FEATURES:
         return frame
     deviation, axes = principal_components(frame.enter(X))
-    scale = np.sqrt(np.maximum(1.0 - np.median(deviation**2) / deviation**2, 0.0))
-    kept = scale > LEAST_SCALE
-    if not kept.any():
+    variance, noise = deviation**2, np.median(deviation**2)
+    edge = noise * (1.0 + np.sqrt(X.shape[1] / len(X))) ** 2
+    if variance[0] <= LARGEST_OF_NOISE * edge:
         return frame
+    scale = np.sqrt(np.maximum(1.0 - noise / variance, 0.0))
+    kept = scale > LEAST_SCALE
     axes, scale = axes[kept], scale[kept, None]
     return frame._replace(components=axes * scale, loadings=axes / scale)

@@ -13,24 +13,24 @@ among n rows in D dimensions the largest prominence stays below
     \tau = \Bigl(0.28 + \frac{2.15}{D} + 0.055 D\Bigr)
     \Bigl(\frac{n}{n + 300}\Bigr)^{0.7}
 
-in about 19 of 20 draws. If no prominence reaches :math:`\tau` there is one cluster;
-pieces of the graph that no neighbours connect are kept apart whatever their prominence,
-see :func:`modeseek.graph.edges.find_pieces`.
+in about 19 of 20 draws, and how likely chance makes one as large follows from the ratio
+to it. Rows may also lie along curves or in many small heaps, and how prominent chance
+makes modes depends on that. So, if any prominence reaches :math:`\tau`, heights of a
+flat density with the noise of true ones are drawn on the graph itself, see
+:mod:`modeseek.graph.chance`. Rows without clusters, whatever their shape, show
+prominences of 1.0 to 1.7 times those, and they count 1.6 times. The number of merges
+that chance makes as prominent, on average over the draws, inside the clusters which a
+cut there would leave, is a likelihood, too; the larger of the two is the p-value.
 
-Otherwise rows may lie along curves or in many small heaps, and how prominent chance
-makes modes depends on that. So heights of a flat density with the noise of true ones
-are drawn on the graph itself, see :mod:`modeseek.graph.chance`; rows without clusters,
-whatever their shape, show prominences of 1.0 to 1.7 times those, so that they count 1.7
-times. The level is the lowest that its clusters allow: of the merges that chance makes
-inside them, half a one is as high on average over the draws, or one for every ten
-merges of the tree that are. In many clusters some may be of chance, as in a false
-discovery rate; few must be plain.
-
-Nor is the level so low that the formula expects more than one in ten of the merges
-above it. From four features on rows are tables, measured and not drawn; their density
-varies by more than chance, and the coordinates were taken that show most clusters:
-there it is no lower than :math:`1.15\,\tau`. With fewer features the prominence of a
-valley counts more where few edges cross it, see :mod:`modeseek.graph.crossings`.
+If no prominence reaches :math:`\tau` there is one cluster. Otherwise the level is the
+lowest at which no more than one in ten of the merges above it is expected by chance, a
+false discovery rate as that of Benjamini and Hochberg: few clusters must be plain, and
+among many some may be shallower. From four features on rows are tables, measured and
+not drawn; their density varies by more than chance, and the coordinates were taken that
+show most clusters: there the level is no lower than :math:`1.15\,\tau`. With fewer
+features the prominence of a valley counts more where few edges cross it, see
+:mod:`modeseek.graph.crossings`. Pieces of the graph that no neighbours connect are kept
+apart whatever their prominence, see :func:`modeseek.graph.edges.find_pieces`.
 
 **Among more than 5,000 nodes** heights come from k > 15 neighbours: the bound is
 multiplied by :math:`(15 / k)^{0.6}` and, as there are more places for chance, by
@@ -62,11 +62,8 @@ LEAST_SIGNIFICANCE, LEAST_SIGNIFICANCE_LEARNED = 1.0, 2.0
 #: the level is no lower where there are many features ...
 CERTAIN = 1.15
 
-#: ... and no larger share of the merges above the level may be expected by chance ...
+#: ... and no larger share of the merges above the level may be expected by chance.
 FALSE_SHARE = 0.1
-
-#: ... unless it is so many, on average: as likely as not there is none.
-FALSE_MERGES = 0.5
 
 #: Neighbours that heights are made of among few nodes, how chance falls with more of
 #: them, and how it grows beyond so many nodes (``benchmarks/chance.py --rows``).
@@ -79,9 +76,9 @@ CHANCE_RATIOS = (0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 CHANCE_SHARES = (1.0, 0.86, 0.71, 0.49, 0.27, 0.12, 0.05)
 CHANCE_FALL = 0.1
 
-#: Rows without clusters show prominences below so many times those of flat heights with
-#: noise, which are drawn on their graph (``benchmarks/level.py``).
-FLAT_FACTOR = 1.7
+#: Prominences of flat heights with noise, which are drawn on a graph, count so many
+#: times (``benchmarks/level.py``).
+FLAT_FACTOR = 1.6
 
 #: Among many nodes, a gap below so many clusters, at least so prominent, lowers the
 #: level.
@@ -124,62 +121,41 @@ def merges_to_keep(tree: MergeTree, n_clusters: int) -> Bools:
     return made
 
 
-def has_clusters(tree: MergeTree, n_rows: int, dimension: float) -> bool:
-    """Whether a valley among so many rows is deeper than chance makes any."""
-    deepest = tree.prominence.max(initial=0.0)
-    return bool(deepest >= chance_prominence(n_rows, dimension))
+def chance_on_rows(
+    tree: MergeTree, bound: float, chance: ChanceModes, factor: float = FLAT_FACTOR
+) -> Floats:
+    """How likely chance makes each merge of a graph of rows as prominent, (k - 1,).
+
+    The likelier counts: anywhere among rows that fill a cube, for which there is a
+    bound, or on the graph itself, inside the clusters that a cut at a merge leaves.
+    Prominences that were drawn there count so many times.
+    """
+    by_formula = chance_of(tree.prominence, bound)
+    expected = np.zeros_like(by_formula)
+    for i in np.flatnonzero(by_formula < 1.0):
+        level = tree.prominence[i]
+        clusters = tree.merge(tree.prominence < level)
+        expected[i] = chance.inside(clusters).mean_number(level / factor)
+    return np.maximum(by_formula, -np.expm1(-expected))
 
 
 def merges_on_rows(
-    tree: MergeTree,
-    n_rows: int,
-    dimension: float,
-    chance: ChanceModes | None,
-    *,
-    strict: bool,
-    factor: float | None = None,
+    tree: MergeTree, p_value: Floats, bound: float, *, strict: bool
 ) -> Bools:
-    """Merges to make in the tree of a graph of so many rows, which fill a dimension.
-
-    Prominences that were drawn on the graph count so many times, by default
-    :data:`FLAT_FACTOR`. Where nothing was drawn, the bound of chance is the level.
-    """
-    bound = float(chance_prominence(n_rows, dimension))
-    if not has_clusters(tree, n_rows, dimension):
-        return np.ones(len(tree.prominence), dtype=bool)
-    if chance is None:
-        return np.asarray(tree.prominence < bound)
-    factor = FLAT_FACTOR if factor is None else factor
-    chance = chance._replace(prominence=factor * chance.prominence)
-    least = CERTAIN * bound if strict else least_discovered(tree.prominence, bound)
-    least = min(least, tree.prominence.max())
-    return np.asarray(tree.prominence < lowest_level(tree, chance, least))
-
-
-def least_discovered(prominence: Floats, bound: float) -> float:
-    """Lowest prominence above which few enough are expected by chance.
+    """Merges to make in the tree of a graph of rows, with their p-values (k - 1,).
 
     A share p of draws in which chance makes any as prominent is that of a mean number
     of -log(1 - p), as rare events have it.
     """
-    falling = np.sort(prominence)[::-1]
+    prominence = tree.prominence
+    if (prominence < bound).all():
+        return np.ones(len(prominence), dtype=bool)
+    n_above = len(prominence) - np.searchsorted(np.sort(prominence), prominence)
     with np.errstate(divide="ignore"):
-        by_chance = -np.log1p(-chance_of(falling, bound))
-    few = by_chance <= FALSE_SHARE * np.arange(1, len(falling) + 1)
-    return float(falling[few].min(initial=np.inf))
-
-
-def lowest_level(tree: MergeTree, chance: ChanceModes, least: float) -> float:
-    """Lowest prominence, at least the least, that leaves few of its merges to chance.
-
-    Chance counts inside the clusters that the level makes. Infinite if there is none.
-    """
-    for level in np.sort(tree.prominence[tree.prominence >= least]):
-        above = tree.prominence >= level
-        expected = chance.inside(tree.merge(~above)).mean_number(level)
-        if expected <= max(FALSE_MERGES, FALSE_SHARE * above.sum()):
-            return float(level)
-    return np.inf
+        few = -np.log1p(-p_value) <= FALSE_SHARE * n_above
+    if strict:
+        few &= prominence >= min(CERTAIN * bound, prominence.max())
+    return np.asarray(prominence < prominence[few].min(initial=np.inf))
 
 
 def merges_on_many_rows(tree: MergeTree, bound: Floats, *, strict: bool) -> Bools:

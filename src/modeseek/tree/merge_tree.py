@@ -62,8 +62,9 @@ class MergeTree(NamedTuple):
         the subsample tells.
     p_value : ndarray of shape (n_modes - 1,) or None
         How likely chance makes a valley as deep. On the graph of rows, anywhere among
-        as many rows without clusters; or, where held-out rows refused the merge, that
-        they are missing in the valley as they are. On the field, where there is no
+        as many rows that fill a cube, or on the same graph, whichever is likelier; or,
+        where held-out rows refused the merge, that they are missing in the valley as
+        they are. On the field, where there is no
         valley, by the standard error. None in models of earlier versions.
 
     Examples
