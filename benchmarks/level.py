@@ -47,7 +47,6 @@ from modeseek.rows.source import ArrayRows
 from modeseek.rows.subsample import make_overview
 from modeseek.tree.default_cut import (
     CERTAIN,
-    FLAT_FACTOR,
     ChanceModes,
     chance_on_rows,
     chance_prominence,
@@ -225,7 +224,7 @@ Rule = Callable[[Case], np.ndarray]
 
 
 def drawn_chance(
-    factor: float = FLAT_FACTOR,
+    factor: float | None = None,
     *,
     strictly: bool = True,
     pieces: bool = True,

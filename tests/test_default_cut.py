@@ -82,7 +82,7 @@ def test_chance_counts_inside_the_clusters_that_a_level_makes():
 
 
 def test_the_likelier_chance_counts():
-    chance = chance_modes([(0, 0, 1.1 * BOUND)], *([[]] * 9))  # in one of ten draws
+    chance = chance_modes([(0, 0, 1.75 * BOUND / FLAT_FACTOR)], *([[]] * 9))
     tree = tree_of(np.array([1.7, 1.2, 0.9, 0.3]) * BOUND)
     by_formula = chance_of(tree.prominence, BOUND)
     wanted = [-np.expm1(-0.1)] * 2 + [by_formula[2], 1.0]
@@ -100,10 +100,13 @@ def test_one_merge_in_ten_may_be_expected_by_chance():
 
 
 def test_few_merges_must_be_plain_where_chance_is_drawn():
-    chance = chance_modes([(0, 0, 2.0 * BOUND / FLAT_FACTOR)], [], [])  # a third of one
-    for n, n_made in ((3, 3), (4, 0)):
-        assert merges(np.full(n, 1.9 * BOUND), chance).sum() == n_made
-    assert not merges([2.1 * BOUND], chance).any()
+    drawn = [(0, 0, 2.0 * BOUND / FLAT_FACTOR)]
+    for n, n_made in ((5, 5), (6, 6), (7, 0)):  # two thirds of one
+        made = merges(np.full(n, 1.9 * BOUND), chance_modes(drawn, drawn, []))
+        assert made.sum() == n_made
+    assert not merges([2.1 * BOUND], chance_modes(drawn, drawn, [])).any()
+    # Half a merge on average is none as likely as not, however few clusters there are.
+    assert not merges([1.9 * BOUND], chance_modes(drawn, [])).any()
 
 
 def test_the_widest_gap_counts_how_many_stand_out_together():

@@ -18,14 +18,15 @@ to it. Rows may also lie along curves or in many small heaps, and how prominent 
 makes modes depends on that. So, if any prominence reaches :math:`\tau`, heights of a
 flat density with the noise of true ones are drawn on the graph itself, see
 :mod:`modeseek.graph.chance`. Rows without clusters, whatever their shape, show
-prominences of 1.0 to 1.7 times those, and they count 1.6 times. The number of merges
+prominences of 1.0 to 1.7 times those, and they count 1.7 times. The number of merges
 that chance makes as prominent, on average over the draws, inside the clusters which a
 cut there would leave, is a likelihood, too; the larger of the two is the p-value.
 
 If no prominence reaches :math:`\tau` there is one cluster. Otherwise the level is the
 lowest at which no more than one in ten of the merges above it is expected by chance, a
-false discovery rate as that of Benjamini and Hochberg: few clusters must be plain, and
-among many some may be shallower. From four features on rows are tables, measured and
+false discovery rate as that of Benjamini and Hochberg; on the graph itself half a merge
+may be, as the factor is on the safe side. So few clusters must be plain, and among many
+some may be shallower. From four features on rows are tables, measured and
 not drawn; their density varies by more than chance, and the coordinates were taken that
 show most clusters: there the level is no lower than :math:`1.15\,\tau`. With fewer
 features the prominence of a valley counts more where few edges cross it, see
@@ -62,8 +63,9 @@ LEAST_SIGNIFICANCE, LEAST_SIGNIFICANCE_LEARNED = 1.0, 2.0
 #: the level is no lower where there are many features ...
 CERTAIN = 1.15
 
-#: ... and no larger share of the merges above the level may be expected by chance.
-FALSE_SHARE = 0.1
+#: ... and no larger share of the merges above the level may be expected by chance;
+#: where that is drawn on the graph, so many on average may be.
+FALSE_SHARE, FALSE_MERGES = 0.1, 0.5
 
 #: Neighbours that heights are made of among few nodes, how chance falls with more of
 #: them, and how it grows beyond so many nodes (``benchmarks/chance.py --rows``).
@@ -78,7 +80,7 @@ CHANCE_FALL = 0.1
 
 #: Prominences of flat heights with noise, which are drawn on a graph, count so many
 #: times (``benchmarks/level.py``).
-FLAT_FACTOR = 1.6
+FLAT_FACTOR = 1.7
 
 #: Among many nodes, a gap below so many clusters, at least so prominent, lowers the
 #: level.
@@ -122,14 +124,16 @@ def merges_to_keep(tree: MergeTree, n_clusters: int) -> Bools:
 
 
 def chance_on_rows(
-    tree: MergeTree, bound: float, chance: ChanceModes, factor: float = FLAT_FACTOR
+    tree: MergeTree, bound: float, chance: ChanceModes, factor: float | None = None
 ) -> Floats:
     """How likely chance makes each merge of a graph of rows as prominent, (k - 1,).
 
     The likelier counts: anywhere among rows that fill a cube, for which there is a
     bound, or on the graph itself, inside the clusters that a cut at a merge leaves.
-    Prominences that were drawn there count so many times.
+    Prominences that were drawn there count so many times, by default
+    :data:`FLAT_FACTOR`.
     """
+    factor = FLAT_FACTOR if factor is None else factor
     by_formula = chance_of(tree.prominence, bound)
     expected = np.zeros_like(by_formula)
     for i in np.flatnonzero(by_formula < 1.0):
@@ -151,8 +155,10 @@ def merges_on_rows(
     if (prominence < bound).all():
         return np.ones(len(prominence), dtype=bool)
     n_above = len(prominence) - np.searchsorted(np.sort(prominence), prominence)
+    most = FALSE_SHARE * n_above
     with np.errstate(divide="ignore"):
-        few = -np.log1p(-p_value) <= FALSE_SHARE * n_above
+        few = -np.log1p(-chance_of(prominence, bound)) <= most
+        few &= -np.log1p(-p_value) <= np.maximum(FALSE_MERGES, most)
     if strict:
         few &= prominence >= min(CERTAIN * bound, prominence.max())
     return np.asarray(prominence < prominence[few].min(initial=np.inf))
