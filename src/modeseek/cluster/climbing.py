@@ -153,10 +153,10 @@ def scale_within(
 
     Over all rows, a feature varies the more, the farther apart it has the clusters:
     divided by that, round clusters become thin, and rows in them seem to lie on curves.
+    On curves chance is deep, so that clusters count which may turn out to be chance.
     """
-    best = best.with_merges()
     for _ in range(MOST_SCALES):
-        made, frame = best.default_merges(), best.frame
+        made, frame = best.merges_by_formula(), best.frame
         if made.all() or not np.ndim(frame.unit):
             break
         _, cluster = np.unique(best.tree.merge(made), return_inverse=True)
@@ -169,7 +169,7 @@ def scale_within(
         rival = build(frame._replace(unit=unit))
         if rival.evidence() <= best.evidence():
             break
-        best = rival.with_merges()
+        best = rival
     return best
 
 

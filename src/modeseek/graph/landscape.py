@@ -100,14 +100,21 @@ class GraphLandscape(NamedTuple):
             made=made & ~apart, tree=tree, graph=graph._replace(links=None)
         )
 
-    def _judge(self, *, strict: bool) -> tuple[Bools, Floats]:
+    def merges_by_formula(self) -> Bools:
+        """Merges to make if nothing is drawn on the graph: there may be more."""
+        strict = self.rows.shape[1] >= FEWEST_FEATURES
+        made, _ = self._judge(strict=strict, draws=False)
+        return made & ~self.graph.are_apart(self.tree)
+
+    def _judge(self, *, strict: bool, draws: bool = True) -> tuple[Bools, Floats]:
         """Merges across valleys such as chance makes, and how likely it makes each."""
         graph, tree = self.graph, self.tree
         bound = float(chance_prominence(len(graph.nodes), graph.dimension))
         if graph.links is not None and not strict:
             tree = count_narrowness(tree, graph.mode, graph.links.edges)
         p_value = chance_of(tree.prominence, bound)
-        if graph.links is not None and (tree.prominence >= bound).any():
+        doubtful = draws and bool((tree.prominence >= bound).any())
+        if doubtful and graph.links is not None:
             near, edges, _ = graph.links
             chance = draw_chance_modes(near, edges, graph.height, graph.mode)
             p_value = chance_on_rows(tree, bound, chance)
