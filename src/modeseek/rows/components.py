@@ -65,16 +65,22 @@ def shrink_components(frame: Frame, X: Floats) -> Frame:
     """Frame of the shrunken principal components of some rows X, the largest first.
 
     The given frame has zero means and unit variances of all rows; it is returned where
-    there are few features, or no component stands out.
+    there are few features, or no component stands out. Features that do not vary have
+    no part: with and without them, components are the same.
     """
     if X.shape[1] < FEWEST_FEATURES:
         return frame
-    deviation, axes = principal_components(frame.enter(X))
+    Z = frame.enter(X)
+    used = np.flatnonzero(np.ptp(Z, axis=0) > 0.0)
+    if not used.size:
+        return frame
+    deviation, inside = principal_components(Z[:, used])
     variance, noise = deviation**2, np.median(deviation**2)
-    edge = noise * (1.0 + np.sqrt(X.shape[1] / len(X))) ** 2
+    edge = noise * (1.0 + np.sqrt(used.size / len(X))) ** 2
     if variance[0] <= LARGEST_OF_NOISE * edge:
         return frame
     scale = np.sqrt(np.maximum(1.0 - noise / variance, 0.0))
     kept = scale > LEAST_SCALE
-    axes, scale = axes[kept], scale[kept, None]
+    axes, scale = np.zeros((kept.sum(), X.shape[1])), scale[kept, None]
+    axes[:, used] = inside[kept]
     return frame._replace(components=axes * scale, loadings=axes / scale)
