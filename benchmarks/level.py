@@ -53,7 +53,6 @@ from modeseek.tree.default_cut import (
     chance_prominence,
     evidence_on_rows,
     merges_on_rows,
-    widest_gap,
 )
 from modeseek.tree.merge_tree import MergeTree
 
@@ -214,7 +213,11 @@ def _case(
         landscape.locate(X),
         data.labelings[:, rows],
         draw_chance_modes(
-            graph.links.near, graph.links.edges, graph.height, graph.mode
+            graph.links.near,
+            graph.links.edges,
+            graph.height,
+            graph.mode,
+            graph.n_neighbors,
         ),
         graph.are_apart(landscape.tree),
         count_narrowness(landscape.tree, graph.mode, graph.links.edges),
@@ -258,6 +261,19 @@ def above_chance(factor: float) -> Rule:
     return rule
 
 
+def widest_gap(prominence: np.ndarray) -> float:
+    """Smallest prominence above the widest gap; infinite where there is none.
+
+    Sorted from the largest down, the gap after the i-th counts sqrt(i) times that of
+    log(1 + p), if p is at least 0.5.
+    """
+    falling = np.sort(prominence)[::-1]
+    gap = -np.diff(np.log1p(falling), append=0.0)
+    worth = np.sqrt(1.0 + np.arange(len(gap))) * gap
+    worth = worth[falling >= 0.5]
+    return float(falling[np.argmax(worth)]) if worth.size else np.inf
+
+
 def above_gap(case: Case) -> np.ndarray:
     """Make merges below the widest gap, if any is above chance."""
     prominence = case.tree.prominence
@@ -296,8 +312,8 @@ def deep_from_both(case: Case) -> np.ndarray:
 
 RULES: dict[str, Rule] = {
     "default": drawn_chance(),
-    "factor 1.4": drawn_chance(1.4),
-    "factor 2": drawn_chance(2.0),
+    "factor 1.1": drawn_chance(1.1),
+    "factor 1.5": drawn_chance(1.5),
     "any width": drawn_chance(narrow=False),
     "alike for all": drawn_chance(strictly=False),
     "by depth alone": drawn_chance(pieces=False),

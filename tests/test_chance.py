@@ -11,7 +11,7 @@ from modeseek.graph.chance import (
     draw_chance_modes,
 )
 from modeseek.graph.row_graph import build_graph
-from modeseek.tree.default_cut import FALSE_SHARE, FLAT_FACTOR
+from modeseek.tree.default_cut import FALSE_SHARE, FLAT_FACTOR, mean_number
 
 
 def graph_of(X):
@@ -20,7 +20,7 @@ def graph_of(X):
 
 def draw(graph):
     near, edges, _ = graph.links
-    return draw_chance_modes(near, edges, graph.height, graph.mode)
+    return draw_chance_modes(near, edges, graph.height, graph.mode, graph.n_neighbors)
 
 
 def written_out(height, edges):
@@ -70,7 +70,9 @@ def test_even_rows_show_no_more_than_is_drawn_for_them(d):
     for seed in range(8):
         X = np.random.default_rng(seed).uniform(size=(600, d))
         graph, tree = build_graph(X, np.ones(600))
-        expected = draw(graph).mean_number(tree.prominence.max() / FLAT_FACTOR)
+        chance = draw(graph)
+        deepest = tree.prominence.max() / FLAT_FACTOR
+        expected = mean_number(chance.prominence, chance.n_draws, deepest)
         above += expected <= FALSE_SHARE
     assert above <= 2
 
@@ -82,8 +84,30 @@ def test_many_nodes_need_fewer_draws():
     near = np.clip(node + np.arange(1, 12), 0, 19_999)
     edges = np.column_stack([node[:-1, 0], node[1:, 0]])
     nowhere = np.zeros(20_000)
-    chance = draw_chance_modes(near, edges, nowhere, nowhere.astype(np.intp))
+    chance = draw_chance_modes(near, edges, nowhere, nowhere.astype(np.intp), 15)
     assert chance.n_draws == FEWEST_DRAWS
+
+
+def test_heights_of_more_neighbours_vary_less():
+    graph = graph_of(np.random.default_rng(0).uniform(size=(500, 2)))
+    near, edges, _ = graph.links
+    deepest = [
+        draw_chance_modes(near, edges, graph.height, graph.mode, k).prominence.max()
+        for k in (8, 15, 27)
+    ]
+    assert deepest[0] > 1.2 * deepest[1] > 1.4 * deepest[2]
+
+
+def test_a_thin_band_of_many_rows_is_one_cluster():
+    # Its neighbours fill two dimensions where rows are many; ways lead along it only.
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        angle = rng.uniform(0.0, 2.0 * np.pi, 20_000)
+        X = np.column_stack([np.cos(angle), np.sin(angle)])
+        X += 0.02 * rng.normal(size=X.shape)
+        model = ModeClustering().fit(X)
+        assert model.n_clusters_ == 1
+        assert model.merge_tree_.p_value.min() > 0.05
 
 
 def test_the_order_of_nodes_and_units_do_not_matter():

@@ -14,10 +14,9 @@ from modeseek.tree.default_cut import (
     chance_of,
     chance_on_rows,
     chance_prominence,
+    mean_number,
     merges_on_field,
-    merges_on_many_rows,
     merges_on_rows,
-    widest_gap,
 )
 
 
@@ -109,34 +108,43 @@ def test_few_merges_must_be_plain_where_chance_is_drawn():
     assert not merges([1.9 * BOUND], chance_modes(drawn, [])).any()
 
 
-def test_the_widest_gap_counts_how_many_stand_out_together():
-    # One at 9 stands out by log(10 / 1.5) = 1.9, two at 9 and 0.5 by 0.6.
-    assert widest_gap(np.array([9.0, 0.5])) == 9.0
-    # One at 9 stands out by log(10 / 3.1) = 1.2, three above 2 by 1.7 log(3) = 1.9.
-    assert widest_gap(np.array([9.0, 2.1, 2.0, 0.0])) == 2.0
-    assert widest_gap(np.array([0.4, 0.3])) == np.inf
-    assert widest_gap(np.empty(0)) == np.inf
+def test_many_features_ask_for_a_valley_that_chance_makes_seldom():
+    # Chance makes one as deep in one of four draws: 0.29 on average, less than half.
+    drawn = [(0, 0, 2.0 * BOUND / FLAT_FACTOR)]
+    for n_draws, strict, n_clusters in ((4, False, 2), (4, True, 1), (6, True, 2)):
+        chance = chance_modes(drawn, *([[]] * (n_draws - 1)))
+        made = merges([1.9 * BOUND], chance, strict=strict)
+        assert (~made).sum() == n_clusters - 1
 
 
-def test_the_gap_is_the_largest_of_all_written_out():
-    p = np.random.default_rng(0).exponential(size=30)
-    falling = np.sort(p)[::-1]
-    best, where = -1.0, None
-    for i, high in enumerate(falling):
-        low = falling[i + 1] if i + 1 < len(falling) else 0.0
-        worth = np.sqrt(i + 1) * np.log((1 + high) / (1 + low))
-        if high >= 0.5 and worth > best:
-            best, where = worth, high
-    assert widest_gap(p) == where
+def test_each_merge_may_have_a_bound_of_its_own():
+    tree = tree_of([2.0 * BOUND, 1.05 * BOUND])
+    for second, wanted in ((1.0, [False, False]), (2.0, [False, True])):
+        bound = BOUND * np.array([1.0, second])
+        p_value = chance_on_rows(tree, bound, chance_modes([]))
+        made = merges_on_rows(tree, p_value, bound, strict=False)
+        np.testing.assert_array_equal(made, wanted)
 
 
-def test_many_clusters_above_a_gap_are_evidence_together():
-    bound = float(chance_prominence(20_000, 2.0, 30))
-    for n, strict, wanted in ((30, False, 0.7), (29, False, 1.4), (30, True, 1.4)):
-        p = np.append(np.full(n - 1, 0.7), [1.4, 0.1]) * bound
-        assert widest_gap(p) == 0.7 * bound
-        made = merges_on_many_rows(tree_of(p), np.full(len(p), bound), strict=strict)
-        assert p[~made].min() == wanted * bound
+def test_the_mean_number_falls_on_where_nothing_was_drawn():
+    rng = np.random.default_rng(0)
+    drawn = rng.exponential(0.2, size=2000)  # in 10 draws: 200 exp(-5 p) in each
+    for least, wanted in ((0.1, 121.3), (0.5, 16.4), (1.0, 1.35)):
+        assert mean_number(drawn, 10, least) == pytest.approx(wanted, rel=0.35)
+    assert drawn.max() < 2.0
+    assert 0.0091 / 3.0 < mean_number(drawn, 10, 2.0) < 0.0091 * 3.0
+    levels = np.linspace(0.0, 3.0, 50)
+    number = [mean_number(drawn, 10, level) for level in levels]
+    assert (np.diff(number) <= 0.0).all()
+    assert min(number) > 0.0
+
+
+@pytest.mark.parametrize("drawn", [[], [0.3], [0.3] * 40])
+def test_few_or_equal_modes_of_chance_are_counted(drawn):
+    drawn = np.array(drawn)
+    assert mean_number(drawn, 4, 0.2) == len(drawn) / 4
+    assert mean_number(drawn, 4, 0.3) == len(drawn) / 4
+    assert mean_number(drawn, 4, 0.4) == 0.0
 
 
 def test_many_features_ask_for_valleys_that_stand_by_themselves():

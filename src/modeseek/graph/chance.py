@@ -14,7 +14,7 @@ import numpy as np
 
 from modeseek.graph.edges import EDGE_NEIGHBORS
 from modeseek.rows.arrays import Floats, Integers
-from modeseek.tree.default_cut import ChanceModes
+from modeseek.tree.default_cut import CHANCE_NEIGHBORS, ChanceModes
 from modeseek.tree.merge_tree import (
     Saddles,
     best_of_pairs,
@@ -25,30 +25,33 @@ from modeseek.tree.pairs import follow_to_end
 
 #: Draws of heights on a graph, at most and at least, and nodes of all draws together:
 #: the numbers of merges that are counted in them vary less where nodes are many.
-MOST_DRAWS, FEWEST_DRAWS, DRAWN_NODES = 40, 10, 48_000
+MOST_DRAWS, FEWEST_DRAWS, DRAWN_NODES = 40, 2, 48_000
 
-#: Neighbours that weigh: heights vary like the logarithm of so many rows.
+#: Neighbours that weigh, of fifteen that make a height: it varies like the logarithm
+#: of so many rows.
 WEIGHING_NEIGHBORS = 11
 
 
 def draw_chance_modes(
-    near: Integers, edges: Integers, true_height: Floats, mode: Integers
+    near: Integers, edges: Integers, height: Floats, mode: Integers, n_neighbors: int
 ) -> ChanceModes:
     """Draw flat heights with noise on a graph, and find their modes.
 
     ``near`` (m, q) has the nearest nodes of each node, ``edges`` (e, 2) connect all
-    nodes, and ``mode`` (m,) is the mode of each node by its true height (m,).
+    nodes, ``height`` (m,) is made of so many neighbours, and ``mode`` (m,) is the mode
+    of each node by it.
     """
     rng = np.random.default_rng(0)
     # Dealt from the lowest node up, weights depend on no order and no unit.
     rank = np.empty(len(near), dtype=np.intp)
-    rank[np.argsort(true_height, kind="stable")] = np.arange(len(near))
+    rank[np.argsort(height, kind="stable")] = np.arange(len(near))
+    weighing = near[:, : round(WEIGHING_NEIGHBORS * n_neighbors / CHANCE_NEIGHBORS)]
     n_draws = int(np.clip(DRAWN_NODES // len(near), FEWEST_DRAWS, MOST_DRAWS))
     found = []
     for _ in range(n_draws):
         weight = rng.exponential(size=len(near))[rank]
-        height = np.log(weight[near[:, :WEIGHING_NEIGHBORS]].sum(axis=1))
-        child, parent, prominence = _merges(height, near[:, :EDGE_NEIGHBORS], edges)
+        flat = np.log(weight[weighing].sum(axis=1))
+        child, parent, prominence = _merges(flat, near[:, :EDGE_NEIGHBORS], edges)
         found.append((mode[child], mode[parent], prominence))
     child, parent, prominence = (
         np.concatenate(part) for part in zip(*found, strict=True)

@@ -25,10 +25,9 @@ def crossing_shares(tree: MergeTree, mode: Integers, edges: Integers) -> Floats:
     all edges at the nodes that have one across, so many lead across.
     """
     m, n_merges = len(mode), len(tree.child)
-    at_merge = _merges_of_pairs(tree)
     one, two = mode[edges].T
     across = np.flatnonzero(one != two)
-    merge = at_merge[one[across], two[across]]
+    merge = _joining_merges(tree, one[across], two[across])
     # A node counts once for each valley that it has an edge across.
     borders = np.unique(np.concatenate([merge * m + end for end in edges[across].T]))
     degree = np.bincount(edges.ravel(), minlength=m)
@@ -36,13 +35,27 @@ def crossing_shares(tree: MergeTree, mode: Integers, edges: Integers) -> Floats:
     return 2.0 * np.bincount(merge, minlength=n_merges) / at_borders
 
 
-def _merges_of_pairs(tree: MergeTree) -> Integers:
-    """Number of the merge that joins each pair of modes; shape (k, k)."""
+def _joining_merges(tree: MergeTree, one: Integers, two: Integers) -> Integers:
+    """Number of the merge that joins each of some pairs of different modes.
+
+    It is the last of those that the way through the tree from one to the other takes.
+    """
     k = len(tree.heights)
-    number = np.zeros((k, k), dtype=np.intp)
-    for i, (one, two) in enumerate(tree.sides()):
-        number[np.ix_(one, two)] = number[np.ix_(two, one)] = i
-    return number
+    toward, merge = np.arange(k), np.zeros(k, dtype=np.intp)
+    toward[tree.child], merge[tree.child] = tree.parent, np.arange(len(tree.child))
+    depth, above = np.zeros(k, dtype=np.intp), np.arange(k)
+    while (above != toward[above]).any():
+        depth += above != toward[above]
+        above = toward[above]
+    one, two, last = one.copy(), two.copy(), np.zeros(len(one), dtype=np.intp)
+    left = np.arange(len(one))
+    while len(left):
+        deeper = depth[one[left]] > depth[two[left]]
+        for end, moved in ((one, left[deeper]), (two, left[~deeper])):
+            last[moved] = np.maximum(last[moved], merge[end[moved]])
+            end[moved] = toward[end[moved]]
+        left = left[one[left] != two[left]]
+    return last
 
 
 def count_narrowness(tree: MergeTree, mode: Integers, edges: Integers) -> MergeTree:

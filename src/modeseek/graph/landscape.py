@@ -22,9 +22,7 @@ from modeseek.rows.validation import check_within_reach
 from modeseek.tree.default_cut import (
     chance_of,
     chance_on_rows,
-    chance_prominence,
     evidence_on_rows,
-    merges_on_many_rows,
     merges_on_rows,
 )
 from modeseek.tree.merge_tree import MergeTree
@@ -90,12 +88,9 @@ class GraphLandscape(NamedTuple):
         graph, tree = self.graph, self.tree
         strict = self.rows.shape[1] >= FEWEST_FEATURES
         apart = graph.are_apart(tree)
-        if graph.is_large:
-            made = merges_on_many_rows(tree, self.chance(), strict=strict)
-        else:
-            made, p_value = self._judge(strict=strict)
-            if tree.p_value is not None:
-                tree = tree._replace(p_value=np.where(apart, tree.p_value, p_value))
+        made, p_value = self._judge(strict=strict)
+        if tree.p_value is not None:
+            tree = tree._replace(p_value=np.where(apart, tree.p_value, p_value))
         return self._replace(
             made=made & ~apart, tree=tree, graph=graph._replace(links=None)
         )
@@ -109,14 +104,16 @@ class GraphLandscape(NamedTuple):
     def _judge(self, *, strict: bool, draws: bool = True) -> tuple[Bools, Floats]:
         """Merges across valleys such as chance makes, and how likely it makes each."""
         graph, tree = self.graph, self.tree
-        bound = float(chance_prominence(len(graph.nodes), graph.dimension))
+        bound = self.chance()
         if graph.links is not None and not strict:
             tree = count_narrowness(tree, graph.mode, graph.links.edges)
         p_value = chance_of(tree.prominence, bound)
         doubtful = draws and bool((tree.prominence >= bound).any())
         if doubtful and graph.links is not None:
             near, edges, _ = graph.links
-            chance = draw_chance_modes(near, edges, graph.height, graph.mode)
+            chance = draw_chance_modes(
+                near, edges, graph.height, graph.mode, graph.n_neighbors
+            )
             p_value = chance_on_rows(tree, bound, chance)
         return merges_on_rows(tree, p_value, bound, strict=strict), p_value
 

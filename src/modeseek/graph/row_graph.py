@@ -94,11 +94,6 @@ class RowGraph(NamedTuple):
     n_single: int = 0  # the last so many nodes stand for themselves
     chance: Floats | None = None  # (k,) prominence that chance makes of each mode
 
-    @property
-    def is_large(self) -> bool:
-        """Whether heights are made of more neighbours, or nodes differ."""
-        return self.n_neighbors > HEIGHT_NEIGHBORS or self.n_single > 0
-
     def are_apart(self, tree: MergeTree) -> Bools:
         """Merges of groups that no edge between neighbours connects, until cut."""
         if self.links is None:
@@ -188,7 +183,7 @@ def _link(
     if not n_single:
         piece = find_pieces(near, edges, dimension)
     tied = tie_pieces(nodes, near, edges, n_jobs)
-    return Links(near.node[:, :DIMENSION_NEIGHBORS], tied, piece)
+    return Links(near.node, tied, piece)
 
 
 def _chance_of_modes(graph: RowGraph, near: Neighbors, used: Integers) -> Floats:

@@ -28,19 +28,16 @@ false discovery rate as that of Benjamini and Hochberg; on the graph itself half
 may be, as the factor is on the safe side. So few clusters must be plain, and among many
 some may be shallower. From four features on rows are tables, measured and
 not drawn; their density varies by more than chance, and the coordinates were taken that
-show most clusters: there the level is no lower than :math:`1.15\,\tau`. With fewer
-features the prominence of a valley counts more where few edges cross it, see
-:mod:`modeseek.graph.crossings`. Pieces of the graph that no neighbours connect are kept
-apart whatever their prominence, see :func:`modeseek.graph.edges.find_pieces`.
+show most clusters: there one valley must have a p-value of 0.2 or less, and the level
+is no lower than :math:`1.15\,\tau`. With fewer features the prominence of a valley
+counts more where few edges cross it, see :mod:`modeseek.graph.crossings`. Pieces of the
+graph that no neighbours connect are kept apart whatever their prominence, see
+:func:`modeseek.graph.edges.find_pieces`.
 
-**Among more than 5,000 nodes** heights come from k > 15 neighbours: the bound is
-multiplied by :math:`(15 / k)^{0.6}` and, as there are more places for chance, by
-:math:`1 + 0.1 \log (n / 5000)`. It is low there, and nothing is drawn: the level is
-:math:`1.15\,\tau`. Small groups, whose heights come from 15 neighbours, have a bound of
-their own. Many clusters are evidence together: with fewer than four features, where
-thirty or more are above the widest gap, the level is no higher than that. Sort the
-prominences from the largest down, :math:`p_1 \ge p_2 \ge \dots`; the gap after the i-th
-counts :math:`\sqrt{i}\, \log \frac{1 + p_i}{1 + p_{i+1}}`, if :math:`p_i \ge 0.5`.
+Among more than 5,000 nodes heights come from k > 15 neighbours: the bound is multiplied
+by :math:`(15 / k)^{0.6}` and, as there are more places for chance, by :math:`1 + 0.1
+\log (n / 5000)`. Small groups, whose heights come from 15 neighbours, have a larger
+bound of their own, and are clusters from 1.15 times that on.
 """
 
 from __future__ import annotations
@@ -63,8 +60,11 @@ LEAST_SIGNIFICANCE, LEAST_SIGNIFICANCE_LEARNED = 1.0, 2.0
 #: the level is no lower where there are many features ...
 CERTAIN = 1.15
 
-#: ... and no larger share of the merges above the level may be expected by chance;
-#: where that is drawn on the graph, so many on average may be.
+#: ... and there is one cluster if chance makes each valley more often than this.
+SELDOM_ENOUGH = 0.2
+
+#: No larger share of the merges above the level may be expected by chance; where that
+#: is drawn on the graph, so many on average may be.
 FALSE_SHARE, FALSE_MERGES = 0.1, 0.5
 
 #: Neighbours that heights are made of among few nodes, how chance falls with more of
@@ -82,9 +82,9 @@ CHANCE_FALL = 0.1
 #: times (``benchmarks/level.py``).
 FLAT_FACTOR = 1.7
 
-#: Among many nodes, a gap below so many clusters, at least so prominent, lowers the
-#: level.
-FEWEST_ABOVE_GAP, LEAST_GAP_END = 30, 0.5
+#: Largest of those prominences that tell how fast their number falls, at most and at
+#: least.
+TAIL_MODES, FEWEST_OF_TAIL = 30, 3
 
 
 class ChanceModes(NamedTuple):
@@ -98,14 +98,32 @@ class ChanceModes(NamedTuple):
     parent: Integers  # (c,) ... and that which its merge leads to
     prominence: Floats  # (c,)
 
-    def inside(self, group: Integers) -> ChanceModes:
-        """Those that merge inside one of some groups of modes, given for each mode."""
-        same = group[self.child] == group[self.parent]
-        return ChanceModes(self.n_draws, *(part[same] for part in self[1:]))
+    def mean_number_inside(self, tree: MergeTree, level: float, least: float) -> float:
+        """Number inside the clusters that a level makes, on average over the draws.
 
-    def mean_number(self, least: float) -> float:
-        """Number of those that are at least so prominent, on average over the draws."""
-        return float((self.prominence >= least).sum() / self.n_draws)
+        Those count that are at least so prominent.
+        """
+        group = tree.merge(tree.prominence < level)
+        inside = group[self.child] == group[self.parent]
+        return mean_number(self.prominence[inside], self.n_draws, least)
+
+
+def mean_number(prominence: Floats, n_draws: int, least: float) -> float:
+    """Number of prominences that are at least so large, on average over some draws.
+
+    Beyond most of them it falls by e with each mean excess of the largest over the next
+    one, which tells it more exactly than the few that are counted there.
+    """
+    falling = np.sort(prominence)[::-1]
+    n_tail = min(TAIL_MODES, len(falling) // 2)
+    counted = float((falling >= least).sum() / n_draws)
+    if n_tail < FEWEST_OF_TAIL or counted * n_draws > n_tail:
+        return counted
+    first = float(falling[n_tail])
+    mean_excess = float(falling[:n_tail].mean()) - first
+    if mean_excess <= 1e-6 * first:
+        return counted
+    return float(n_tail / n_draws * np.exp((first - least) / mean_excess))
 
 
 def merges_on_field(tree: MergeTree, *, learned: bool) -> Bools:
@@ -124,7 +142,10 @@ def merges_to_keep(tree: MergeTree, n_clusters: int) -> Bools:
 
 
 def chance_on_rows(
-    tree: MergeTree, bound: float, chance: ChanceModes, factor: float | None = None
+    tree: MergeTree,
+    bound: float | Floats,
+    chance: ChanceModes,
+    factor: float | None = None,
 ) -> Floats:
     """How likely chance makes each merge of a graph of rows as prominent, (k - 1,).
 
@@ -138,21 +159,22 @@ def chance_on_rows(
     expected = np.zeros_like(by_formula)
     for i in np.flatnonzero(by_formula < 1.0):
         level = tree.prominence[i]
-        clusters = tree.merge(tree.prominence < level)
-        expected[i] = chance.inside(clusters).mean_number(level / factor)
+        expected[i] = chance.mean_number_inside(tree, level, level / factor)
     return np.maximum(by_formula, -np.expm1(-expected))
 
 
 def merges_on_rows(
-    tree: MergeTree, p_value: Floats, bound: float, *, strict: bool
+    tree: MergeTree, p_value: Floats, bound: float | Floats, *, strict: bool
 ) -> Bools:
     """Merges to make in the tree of a graph of rows, with their p-values (k - 1,).
 
     A share p of draws in which chance makes any as prominent is that of a mean number
-    of -log(1 - p), as rare events have it.
+    of -log(1 - p), as rare events have it. Each merge may have a bound of its own:
+    where it is larger than for others, the lower mode is in a small group, which must
+    stand by itself.
     """
     prominence = tree.prominence
-    if (prominence < bound).all():
+    if (prominence < bound).all() or (strict and (p_value > SELDOM_ENOUGH).all()):
         return np.ones(len(prominence), dtype=bool)
     n_above = len(prominence) - np.searchsorted(np.sort(prominence), prominence)
     most = FALSE_SHARE * n_above
@@ -160,24 +182,10 @@ def merges_on_rows(
         few = -np.log1p(-chance_of(prominence, bound)) <= most
         few &= -np.log1p(-p_value) <= np.maximum(FALSE_MERGES, most)
     if strict:
-        few &= prominence >= min(CERTAIN * bound, prominence.max())
-    return np.asarray(prominence < prominence[few].min(initial=np.inf))
-
-
-def merges_on_many_rows(tree: MergeTree, bound: Floats, *, strict: bool) -> Bools:
-    """Merges to make in the tree of a graph of many nodes, or of nodes that differ.
-
-    Each merge has a bound of its own. Where it is larger than for others, the lower
-    mode is in a small group, which must stand by itself.
-    """
-    if (tree.prominence < bound).all():
-        return np.ones(len(tree.prominence), dtype=bool)
-    level = CERTAIN * bound
-    usual = bound == bound.min()
-    gap = widest_gap(tree.prominence[usual])
-    if not strict and (tree.prominence[usual] >= gap).sum() >= FEWEST_ABOVE_GAP:
-        level = np.where(usual, np.minimum(level, gap), level)
-    return np.asarray(tree.prominence < level)
+        few &= prominence >= np.minimum(CERTAIN * bound, prominence.max())
+    made = prominence < prominence[few].min(initial=np.inf)
+    is_small = bound > np.min(bound)
+    return np.asarray(made | (is_small & (prominence < CERTAIN * bound)))
 
 
 def evidence_on_rows(tree: MergeTree, bound: float | Floats) -> float:
@@ -212,12 +220,3 @@ def chance_of(prominence: float | Floats, bound: float | Floats) -> Floats:
     ratio = prominence / bound
     below = np.exp(np.interp(ratio, CHANCE_RATIOS, np.log(CHANCE_SHARES)))
     return np.asarray(below * np.exp(-np.maximum(ratio - 1.0, 0.0) / CHANCE_FALL))
-
-
-def widest_gap(prominence: Floats) -> float:
-    """Smallest prominence above the widest gap; infinite where there is none."""
-    falling = np.sort(prominence)[::-1]
-    gap = -np.diff(np.log1p(falling), append=0.0)
-    worth = np.sqrt(1.0 + np.arange(len(gap))) * gap
-    worth = worth[falling >= LEAST_GAP_END]
-    return float(falling[np.argmax(worth)]) if worth.size else np.inf
