@@ -75,8 +75,8 @@ def as_set(rows: Any) -> DataSet:
 def cluster(data: DataSet) -> Outcome:
     model = ModeClustering().fit(data.X)
     ari = max(rand_index(y, model.labels_) for y in data.labelings)
-    tried = {"both", "many rows", "graph" if model.ascent_ == "rows" else "field"}
-    tried |= {"field"} if model.estimator_.gaussian_share_ >= 0.3 else set()
+    tried = {"both", "many rows", "field"}
+    tried |= {"graph"} if model.ascent_ == "rows" else set()
     return Outcome(ari, model.labels_, tried)
 
 

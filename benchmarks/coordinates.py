@@ -8,6 +8,10 @@ Tasks, chosen by ``--tasks``:
   folder), beside k-means told the number of clusters and peers that are told nothing,
   as in ``benchmarks/quality.py``, all on the same rows
 - drawn: the same index on the family drawn, ours only
+- mixtures: Gaussians of one covariance, see ``benchmarks/mixtures.py``, beside k-means
+  and a mixture model that are told the number of clusters, and HDBSCAN
+- kinds: clusters of other kinds, see ``benchmarks/kinds.py``, and rows without any,
+  beside the same
 - noise: rows of one Gaussian, a cube, Student's t and a correlated Gaussian
 - toy: the paper's three Gaussians, raw, standardised and rotated
 - stability: labels of draws of 95 % of the rows against each other
@@ -36,11 +40,14 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn import datasets
-from sklearn.cluster import HDBSCAN
+from sklearn.cluster import HDBSCAN, KMeans
 from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture
 from sklearn.preprocessing import StandardScaler
 
 import coordinates_page
+import kinds
+import mixtures
 import prominence
 import quality
 from modeseek import ModeClustering
@@ -52,6 +59,10 @@ TOLD = "k-means, told k"
 
 NOISE_FEATURES, NOISE_ROWS = (2, 10, 50), (300, 2000)
 TOY_FEATURES, TOY_ROWS = (2, 4, 6, 8, 50), 1000
+
+#: Seeds of the tasks mixtures and kinds: those before were in sight when rules were
+#: chosen.
+MIXTURE_SEEDS, KIND_SEEDS = range(200, 205), range(200, 220)
 
 #: Sets of the task stability: where rows come from, and how many at most.
 BUNDLED = {
@@ -137,6 +148,53 @@ def drawn(options: argparse.Namespace) -> Iterator[Case]:
     for data in quality.load(options.data, ["drawn"], 2000, 0):
         run = partial(score_table, data, "modeseek", "raw")
         yield Case("drawn", data.name, "modeseek", 0, run)
+
+
+def gaussians(_: argparse.Namespace) -> Iterator[Case]:
+    """Yield Gaussians of one covariance."""
+    for seed in MIXTURE_SEEDS:
+        for mixture in mixtures.all_mixtures():
+            name = "|".join(map(str, mixture))
+            for method in coordinates_page.OF_MIXTURES:
+                run = partial(score_drawn, mixtures.draw, mixture, method, seed)
+                yield Case("mixtures", name, method, seed, run)
+
+
+def other_kinds(_: argparse.Namespace) -> Iterator[Case]:
+    """Yield clusters of many kinds; the number of clusters is part of their name."""
+    for seed in KIND_SEEDS:
+        for kind in kinds.KINDS:
+            name = f"{kind}|{len(set(kinds.draw(kind, seed)[1].tolist()))}"
+            for method in coordinates_page.OF_KINDS:
+                run = partial(score_drawn, kinds.draw, kind, method, seed)
+                yield Case("kinds", name, method, seed, run)
+
+
+def score_drawn(
+    draw: Callable[..., tuple[np.ndarray, np.ndarray]],
+    what: object,
+    method: str,
+    seed: int,
+) -> Score:
+    """Score a method on one draw; the others have standardised features."""
+    X, y = draw(what, seed)
+    if method == "modeseek":
+        labels = fit_labels(X, seed)
+    else:
+        labels = other(method, len(set(y.tolist())), seed).fit_predict(
+            StandardScaler().fit_transform(X)
+        )
+    return Score(adjusted_rand_score(y, labels), count(labels))
+
+
+def other(method: str, k: int, seed: int) -> KMeans | GaussianMixture | HDBSCAN:
+    """Another clusterer; some are told the number of clusters."""
+    if method == "HDBSCAN":
+        return HDBSCAN(copy=True)
+    if method == coordinates_page.TOLD_BRIEFLY:
+        return KMeans(k, n_init=10, random_state=seed)
+    covariance = "tied" if "one covariance" in method else "full"
+    return GaussianMixture(k, covariance_type=covariance, n_init=5, random_state=seed)
 
 
 def noise(options: argparse.Namespace) -> Iterator[Case]:
@@ -248,6 +306,8 @@ def time_fit(
 TASKS = {
     "tables": tables,
     "drawn": drawn,
+    "mixtures": gaussians,
+    "kinds": other_kinds,
     "noise": noise,
     "toy": toy,
     "stability": stability,

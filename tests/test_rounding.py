@@ -67,7 +67,7 @@ def test_the_words_name_features_and_what_is_done():
 @pytest.mark.parametrize(
     ("model", "done"),
     [
-        (ModeClustering(), "rows that it made equal count once"),
+        (ModeClustering(), "rows that rounding made equal count once"),
         (ModeClustering(ascent="blurring"), "No width is chosen that is narrower"),
         (LogDensityGradient(), "No width is chosen that is narrower"),
     ],

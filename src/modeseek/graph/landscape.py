@@ -123,12 +123,12 @@ class GraphLandscape(NamedTuple):
         assert made is not None
         return made if self.certified is None else made & ~self.certified
 
-    def describe(self) -> str:
-        """Say in words how rows climb this graph."""
+    def describe(self, kind: str = "principal components less noise") -> str:
+        """Say in words how rows climb this graph; coordinates may be of some kind."""
         counts = np.isfinite(self.frame.unit).all()
         where = "all features" if counts else "all features that count"
         if self.frame.components is not None:
-            where = f"{len(self.frame.components)} principal components less noise"
+            where = f"{self.frame.n_coordinates} {kind}"
         return f"Rows climb from row to row, each to a denser neighbour in {where}."
 
     def count_certain(self) -> int:

@@ -35,6 +35,9 @@ LARGEST_OF_NOISE = 1.1
 #: Components that keep a smaller share of their length are left out.
 LEAST_SCALE = 1e-3
 
+#: Rows for each whitened component, at least: with fewer, any division has a direction.
+ROWS_PER_COMPONENT = 5
+
 
 def principal_components(Z: Floats, most: int | None = None) -> tuple[Floats, Floats]:
     """Standard deviations (q,) of principal components, largest first, and axes (q, d).
@@ -58,6 +61,16 @@ def principal_components(Z: Floats, most: int | None = None) -> tuple[Floats, Fl
 
 def _rank(values: Floats) -> int:
     return int((values > RANK_TOLERANCE * values[0]).sum())
+
+
+def whitening_axes(Z: Floats) -> Floats:
+    """Axes (q, d) of principal components with unit variance, largest first.
+
+    In coordinates along them features of any scale and correlation are alike, as long
+    as there are :data:`ROWS_PER_COMPONENT` rows for each: no more are given.
+    """
+    deviation, axes = principal_components(Z, max(1, len(Z) // ROWS_PER_COMPONENT))
+    return np.asarray(axes / deviation[:, None])
 
 
 @one_blas_thread()

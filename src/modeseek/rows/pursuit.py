@@ -17,12 +17,9 @@ import numpy as np
 from scipy.special import ndtr
 
 from modeseek.rows.arrays import Floats
-from modeseek.rows.components import principal_components
+from modeseek.rows.components import whitening_axes
 
-#: Rows for each whitened component, at least: with fewer, any division has a direction.
-ROWS_PER_COMPONENT = 5
-
-#: Starts of the pursuit: leading components, features, random directions.
+#: Starts of the pursuit: components, features, random directions.
 COMPONENT_STARTS, FEATURE_STARTS, RANDOM_STARTS = 10, 10, 6
 
 #: Ends that are kept after the first steps, and those whose valleys are compared.
@@ -30,6 +27,9 @@ KEPT_ENDS, COMPARED_ENDS = 8, 4
 
 #: Steps before and after the best ends are kept.
 FIRST_STEPS, LAST_STEPS = 3, 12
+
+#: All have arrived if a step changes J by less: chance does so by 0.01 in 4,096 rows.
+LEAST_CHANGE = 1e-3
 
 #: Features and starts of less length in the components at hand are not pursued.
 LEAST_SHARE = 0.1
@@ -84,76 +84,95 @@ def find_valley(u: Floats) -> Valley | None:
 
 
 def find_directions(Z: Floats, rng: np.random.Generator) -> list[Floats]:
-    """Directions (d,) of standardised rows Z with a clear valley, in two or three ways.
+    """Directions (d,) of standardised rows Z with a clear valley, in three ways.
 
     A component or a feature as it is; the pursuit; and the pursuit among components of
     more than average variance, if there are several, which has less room to follow
     chance. Coordinates along a direction have unit variance.
     """
-    deviation, axes = principal_components(Z, max(1, len(Z) // ROWS_PER_COMPONENT))
-    whiten = axes / deviation[:, None]
+    whiten = whitening_axes(Z)
     X = Z @ whiten.T
     X -= X.mean(axis=0)
-    start = _starts(X, axes * deviation[:, None], rng)
+    variance = 1.0 / np.square(whiten).sum(axis=1)
+    start = _starts(X, (whiten * variance[:, None]).T, rng)
     found = [_clearest(X, start) @ whiten, _clearest(X, _pursue(X, start)) @ whiten]
-    q = int((deviation**2 > Z.var(axis=0).mean()).sum())
-    if 1 < q < len(deviation):
-        size = np.linalg.norm(start[:q], axis=0)
-        inside = start[:q, size > LEAST_SHARE] / size[size > LEAST_SHARE]
-        found.append(_clearest(X[:, :q], _pursue(X[:, :q], inside)) @ whiten[:q])
-    return found
+    q = int((variance > Z.var(axis=0).mean()).sum())
+    if not 1 < q < len(variance):
+        return [*found, found[1]]
+    X = np.ascontiguousarray(X[:, :q])
+    return [*found, _clearest(X, _pursue(X, _unit(start[:, :q]))) @ whiten[:q]]
 
 
 def _starts(X: Floats, features: Floats, rng: np.random.Generator) -> Floats:
-    """Components, the features with the largest J, and random directions, (r, s)."""
-    size = np.linalg.norm(features, axis=0)
-    features = features[:, size > LEAST_SHARE] / size[size > LEAST_SHARE]
-    best = np.argsort(-_index(X @ features)[0], kind="stable")[:FEATURE_STARTS]
-    components = np.eye(X.shape[1])[:, :COMPONENT_STARTS]
-    noise = rng.standard_normal((X.shape[1], RANDOM_STARTS))
-    start = np.hstack([components, features[:, np.sort(best)], noise])
-    return np.asarray(start / np.linalg.norm(start, axis=0))
+    """Components and features, those with the largest J, and random directions."""
+    noise = rng.standard_normal((X.shape[1], RANDOM_STARTS)).T
+    start = [
+        _of_largest_index(X, np.eye(X.shape[1]), COMPONENT_STARTS),
+        _of_largest_index(X, _unit(features), FEATURE_STARTS),
+        _unit(noise),
+    ]
+    return np.concatenate(start)
+
+
+def _unit(W: Floats) -> Floats:
+    """Directions (s, d) of unit length; those that are too short are left out."""
+    length = np.linalg.norm(W, axis=1)
+    kept = length > LEAST_SHARE
+    return np.asarray(W[kept] / length[kept, None])
+
+
+def _of_largest_index(X: Floats, W: Floats, most: int) -> Floats:
+    """The directions with the largest J, in their order."""
+    best = np.argsort(-_index(W @ X.T)[0], kind="stable")[:most]
+    return np.asarray(W[np.sort(best)])
 
 
 def _index(U: Floats) -> tuple[Floats, Floats]:
-    """J of every column at the best threshold, and that threshold."""
-    J = np.stack([np.abs(U - t).mean(axis=0) for t in THRESHOLDS])
-    J -= GAUSSIAN_MEANS[:, None]
+    """J of coordinates (s, n) along each direction at its best threshold, and that."""
+    J = np.empty((len(THRESHOLDS), len(U)))
+    distance, share = np.empty_like(U), np.full(U.shape[1], 1.0 / U.shape[1])
+    for i, t in enumerate(THRESHOLDS):
+        np.subtract(U, t, out=distance)
+        np.abs(distance, out=distance)
+        J[i] = distance @ share - GAUSSIAN_MEANS[i]
     best = J.argmax(axis=0)
-    return J[best, np.arange(U.shape[1])], THRESHOLDS[best]
+    return J[best, np.arange(len(U))], THRESHOLDS[best]
 
 
 def _pursue(X: Floats, W: Floats) -> Floats:
-    """Climb J from every start; the best ends."""
+    """Climb J from every start (s, d); the best ends."""
     W = _climb(X, W, FIRST_STEPS)
-    best = np.argsort(-_index(X @ W)[0], kind="stable")[:KEPT_ENDS]
-    return _climb(X, W[:, best], LAST_STEPS)
+    best = np.argsort(-_index(W @ X.T)[0], kind="stable")[:KEPT_ENDS]
+    return _climb(X, W[best], LAST_STEPS)
 
 
 def _climb(X: Floats, W: Floats, n_steps: int) -> Floats:
     """Approximate Newton steps on the sphere, quartered where they do not climb."""
-    U = X @ W
+    W, U = W.copy(), W @ X.T
     J, t = _index(U)
-    share = np.ones(W.shape[1])
+    share = np.ones(len(W))
     for _ in range(n_steps):
-        slope = X.T @ np.sign(U - t) / len(X)
-        along = (slope * W).sum(axis=0)
-        density = (np.abs(U - t) < 0.25).mean(axis=0) / 0.5
-        newton = (slope - along * W) / np.maximum(along - 2.0 * density, 0.25)
-        there = W + share * newton
-        there /= np.linalg.norm(there, axis=0)
-        U_there = X @ there
+        beside = U - t[:, None]
+        slope = np.sign(beside) @ X / len(X)
+        along = (slope * W).sum(axis=1)
+        density = (np.abs(beside) < 0.25).mean(axis=1) / 0.5
+        step = share / np.maximum(along - 2.0 * density, 0.25)
+        there = W + step[:, None] * (slope - along[:, None] * W)
+        there /= np.linalg.norm(there, axis=1, keepdims=True)
+        U_there = there @ X.T
         J_there, t_there = _index(U_there)
-        up = J_there > J
+        up, change = J_there > J, np.abs(J_there - J)
         share = np.where(up, 1.0, 0.25 * share)
-        W, U = np.where(up, there, W), np.where(up, U_there, U)
-        J, t = np.where(up, J_there, J), np.where(up, t_there, t)
+        W[up], U[up], J[up], t[up] = there[up], U_there[up], J_there[up], t_there[up]
+        if change.max() < LEAST_CHANGE:
+            break
     return W
 
 
 def _clearest(X: Floats, W: Floats) -> Floats:
     """The direction with the clearest valley, among those of largest J."""
-    best = np.argsort(-_index(X @ W)[0], kind="stable")[:COMPARED_ENDS]
-    valleys = [find_valley(X @ W[:, i]) for i in best]
+    U = W @ X.T
+    best = np.argsort(-_index(U)[0], kind="stable")[:COMPARED_ENDS]
+    valleys = [find_valley(U[i]) for i in best]
     depth = [-1.0 if valley is None else valley.depth for valley in valleys]
-    return np.asarray(W[:, best[int(np.argmax(depth))]])
+    return np.asarray(W[best[int(np.argmax(depth))]])

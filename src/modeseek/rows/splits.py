@@ -11,20 +11,22 @@ along their discriminant directions only, so heights there are those in all feat
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import f
 
-from modeseek.rows.arrays import Bools, Floats, Integers, group_means
+from modeseek.rows.arrays import Bools, Floats, Integers, Reals, group_means
 from modeseek.rows.blocks import one_blas_thread
-from modeseek.rows.components import principal_components
-from modeseek.rows.pursuit import (
+from modeseek.rows.components import (
     ROWS_PER_COMPONENT,
-    Valley,
-    find_directions,
-    find_valley,
+    principal_components,
+    whitening_axes,
 )
+from modeseek.rows.coordinates import Frame
+from modeseek.rows.pursuit import Valley, find_directions, find_valley
+from modeseek.rows.rounding import Rounding, spread_ties
 
 #: Folds of a split.
 N_FOLDS = 5
@@ -32,13 +34,18 @@ N_FOLDS = 5
 #: Held-out counts must differ by so many standard deviations: one in twenty, one-sided.
 CERTAIN = 1.64
 
-#: Fewest rows that are split.
+#: Fewest rows that are split, and on each of two sides that are compared.
 FEWEST_ROWS = 40
+FEWEST_BESIDE = FEWEST_ROWS // 2
 
-#: Most parts: of more, a few coordinates would not do.
-MOST_PARTS = 8
+#: Most parts: more would need more rows than splits are sought among.
+MOST_PARTS = 40
 
-#: Features that differ from part to part by chance: one in so many tables has any.
+#: Distinct values of a feature, at least: with fewer it has gaps, not valleys.
+FEWEST_VALUES = 10
+
+#: One in so many tables has, by chance, a feature that differs from part to part, or a
+#: split that is not called doubtful.
 SELDOM = 20
 
 #: Largest share of the features that alone make directions; if more differ, the rest
@@ -54,54 +61,91 @@ class Splits(NamedTuple):
     """Parts of the rows; every split is confirmed by rows that had no part in it."""
 
     part: Integers  # (n,) from 0
-    certainty: Floats  # (n_parts - 1,) of the splits, in standard deviations
+    certainty: Floats  # of every split, in standard deviations
 
     @property
     def n_parts(self) -> int:
         """Number of parts."""
-        return len(self.certainty) + 1
+        return int(self.part.max()) + 1
+
+
+def standardise(
+    frame: Frame, rows: Reals, rounding: Rounding, rng: np.random.Generator
+) -> Floats:
+    """Rows in a frame of unit variances; features that cannot show a valley are 0."""
+    Z = frame.enter(spread_ties(rows, rounding, rng))
+    Z[:, rounding.n_values < FEWEST_VALUES] = 0.0
+    return Z
+
+
+def find_splits(Z: Floats, rng: np.random.Generator) -> Splits:
+    """Divide standardised rows, no two of them equal, at valleys that are certain."""
+    return split_parts(Z, np.zeros(len(Z), dtype=np.intp), rng)
 
 
 @one_blas_thread()
-def find_splits(Z: Floats, rng: np.random.Generator) -> Splits:
-    """Divide standardised rows, no two of them equal, at valleys that are certain."""
-    part = np.zeros(len(Z), dtype=np.intp)
-    found: list[float] = []
-    waiting = [0]
-    while waiting and len(found) < MOST_PARTS:
+def split_parts(
+    Z: Floats,
+    part: Integers,
+    rng: np.random.Generator,
+    least: float = CERTAIN,
+    may_split: Callable[[Integers], bool] | None = None,
+) -> Splits:
+    """Divide each part (n,) of standardised rows, numbered from 0, at such valleys.
+
+    Splits are at least so certain. Whether rows, told by their numbers, may be split is
+    asked only where that is certain.
+    """
+    part, found = part.copy(), []
+    waiting = list(range(int(part.max()) + 1))
+    n_parts = len(waiting)
+    while waiting and n_parts < MOST_PARTS:
         rows = np.flatnonzero(part == waiting[0])
-        certainty, upper = _split(Z[rows], rng)
-        if certainty < CERTAIN:
+        certainty, upper = _split(Z[rows], rng, least)
+        if certainty < least or (may_split is not None and not may_split(rows)):
             waiting.pop(0)
             continue
         found.append(certainty)
-        part[rows[upper]] = len(found)
-        waiting.append(len(found))
+        part[rows[upper]] = n_parts
+        waiting.append(n_parts)
+        n_parts += 1
     return Splits(part, np.asarray(found))
 
 
-def _split(Z: Floats, rng: np.random.Generator) -> tuple[float, Bools]:
+def _split(Z: Floats, rng: np.random.Generator, least: float) -> tuple[float, Bools]:
     """Certainty of the best split of some rows, and the rows above its valley."""
     nobody = np.zeros(len(Z), dtype=bool)
     if len(Z) < FEWEST_ROWS:
         return 0.0, nobody
+    directions = find_directions(Z, rng)
+    valleys = [find_valley(Z @ direction) for direction in directions]
+    # Rows that chose a direction favour it: what they do not show, others will not.
+    if _certainty(_counts(valleys, directions, Z)).max() < least:
+        return 0.0, nobody
     fold = rng.permutation(len(Z)) % N_FOLDS
-    count = np.zeros((3, 2))  # ways to a direction; rows in the middle, and outside
+    count = np.zeros((len(directions), 2))
     for k in range(N_FOLDS):
         train, held_out = Z[fold != k], Z[fold == k]
-        for way, direction in enumerate(find_directions(train, rng)):
-            valley = find_valley(train @ direction)
-            if valley is not None:
-                count[way] += _count(valley, held_out @ direction)
+        ways = find_directions(train, rng)
+        found = [find_valley(train @ direction) for direction in ways]
+        count += _counts(found, ways, held_out)
     certainty = _certainty(count)
     best = int(certainty.argmax())
-    if certainty[best] < CERTAIN:
+    valley = valleys[best]
+    if certainty[best] < least or valley is None:
         return 0.0, nobody
-    u = Z @ find_directions(Z, rng)[best]
-    valley = find_valley(u)
-    if valley is None:
-        return 0.0, nobody
-    return float(certainty[best]), u > valley.bottom
+    return float(certainty[best]), Z @ directions[best] > valley.bottom
+
+
+def _counts(
+    valleys: list[Valley | None], directions: list[Floats], Z: Floats
+) -> Floats:
+    """Rows in the middle and outside of a valley, if any, along each direction."""
+    count = np.zeros((len(directions), 2))
+    for i, (valley, direction) in enumerate(zip(valleys, directions, strict=True)):
+        if valley is not None:
+            count[i] = _count(valley, Z @ direction)
+    return count
 
 
 @one_blas_thread()
@@ -112,7 +156,7 @@ def certify_sides(Z: Floats, upper: Bools, rng: np.random.Generator) -> float:
     other fifth is counted around a valley and around the modes beside it. The result is
     in standard deviations, and 0 where a side has too few rows or none differ.
     """
-    if min(upper.sum(), (~upper).sum()) < FEWEST_ROWS // 2:
+    if min(upper.sum(), (~upper).sum()) < FEWEST_BESIDE:
         return 0.0
     _, axes = principal_components(Z, max(1, len(Z) // ROWS_PER_COMPONENT))
     if not len(axes):
@@ -173,7 +217,7 @@ def find_discriminants(Z: Floats, part: Integers) -> Floats:
     parts less one. Where the parts differ in a few features only, the others have no
     part in the directions: chance would give them some.
     """
-    used = _differing_features(Z, part)
+    used = _differing_features(Z, part) | _contributing_features(Z, part)
     if used.sum() < part.max() or used.mean() > MOST_USED:
         return _discriminants(Z, part)
     found = _discriminants(Z[:, used], part)
@@ -195,6 +239,20 @@ def _differing_features(Z: Floats, part: Integers) -> Bools:
     return np.asarray(between > f.isf(1.0 / (SELDOM * d), k - 1, n - k) * within)
 
 
+def _contributing_features(Z: Floats, part: Integers) -> Bools:
+    """Features in which parts differ where the others are the same (Rao's F test)."""
+    n, d = Z.shape
+    Z = Z - Z.mean(axis=0)
+    within = Z - group_means(Z, part)[part]
+    if len(whitening_axes(Z)) < d or len(whitening_axes(within)) < d:
+        return np.zeros(d, dtype=bool)
+    k = part.max() + 1
+    inverse = [np.diag(np.linalg.inv(X.T @ X)) for X in (Z, within)]
+    ratio = inverse[1] / inverse[0] - 1.0
+    least = f.isf(1.0 / (SELDOM * d), k - 1, n - k - d + 1)
+    return np.asarray(ratio * (n - k - d + 1) > least * (k - 1))
+
+
 def _discriminants(Z: Floats, part: Integers) -> Floats:
     """Discriminant directions in all features.
 
@@ -203,10 +261,11 @@ def _discriminants(Z: Floats, part: Integers) -> Floats:
     """
     share = np.bincount(part) / len(part)
     mean = group_means(Z, part)
-    _, axes = principal_components(Z)
+    axes = whitening_axes(Z)
     within = shrink_covariance((Z - mean[part]) @ axes.T)
     root = np.linalg.cholesky(within)
     between = np.linalg.solve(root, axes @ (mean - share @ mean).T) * np.sqrt(share)
     directions, size, _ = np.linalg.svd(between, full_matrices=False)
-    q = min(len(share) - 1, int((size > 1e-6 * size[0]).sum()))
+    by_chance = (np.sqrt(len(share) - 1) + np.sqrt(len(axes))) / np.sqrt(len(Z))
+    q = max(1, int((size > np.maximum(by_chance, 1e-6 * size[0])).sum()))
     return np.asarray(np.linalg.solve(root.T, directions[:, :q]).T @ axes)
