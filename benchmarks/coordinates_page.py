@@ -78,8 +78,9 @@ rules, though other draws of the same kinds did: Gaussians of unequal covariance
 tails, features that are skewed or rounded, Gaussians that differ in three hidden
 directions, moons and rings in a plane among features of noise, thick segments in eight
 features, all with 2 to 7 clusters of 400 to 3,000 rows together and up to 40 features;
-and rows without clusters, for which the number of draws with more than one stands
-instead. The number of clusters is right in as many draws.
+rows without clusters, and one cluster that is bent, an arc or a ring among features of
+noise, for which the number of draws with more than one stands instead. The number of
+clusters is right in as many draws.
 
 {table}
 

@@ -103,6 +103,17 @@ def nothing(rng: np.random.Generator) -> Drawn:
     return laws[rng.integers(len(laws))](), np.zeros(n, dtype=np.intp)
 
 
+def bent(rng: np.random.Generator) -> Drawn:
+    """One cluster: a half to the whole of a ring, in a plane among 5 to 9 features."""
+    n, share = rng.integers(400, 2500), rng.uniform(0.5, 1.0)
+    angle = rng.uniform(0.0, 2.0 * np.pi * share, n)
+    X = np.column_stack([np.cos(angle), np.sin(angle)])
+    X += rng.uniform(0.1, 0.4) * rng.normal(size=(n, 2))
+    noise = 0.3 * rng.normal(size=(n, rng.integers(3, 8)))
+    X = np.column_stack([X, noise])
+    return X @ _turn(rng, X.shape[1]), np.zeros(n, dtype=np.intp)
+
+
 #: Kinds by what they are called on the page.
 KINDS = {
     "unequal covariances": unequal_covariances,
@@ -114,6 +125,7 @@ KINDS = {
     "rings among noise": rings,
     "segments": segments,
     "no clusters": nothing,
+    "one that is bent": bent,
 }
 
 

@@ -209,9 +209,10 @@ def test_a_few_rows_do_not_tell_whether_they_are_apart(three_far_apart):
 def test_moons_wind_and_blobs_do_not(moons, three_far_apart):
     for X, wind in ((moons[0], True), (three_far_apart, False)):
         graph, *_ = graph_and_frame(X)
-        assert are_winding(graph, discriminants.cluster_of_nodes(graph)) is wind
-        everyone_alone = np.arange(len(graph.rows))  # tells nothing
-        assert not are_winding(graph, everyone_alone)
+        Z = graph.frame.enter(graph.rows)
+        assert are_winding(Z, discriminants.cluster_of_nodes(graph)) is wind
+        everyone_alone = np.arange(len(Z))  # tells nothing
+        assert not are_winding(Z, everyone_alone)
 
 
 def test_moons_keep_the_graph_whatever_straight_cuts_say(moons):

@@ -9,13 +9,9 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import adjusted_rand_score
 
 from modeseek.rows import pursuit
+from modeseek.rows.components import shrink_covariance
 from modeseek.rows.pursuit import find_directions, find_valley
-from modeseek.rows.splits import (
-    certify_sides,
-    find_discriminants,
-    find_splits,
-    shrink_covariance,
-)
+from modeseek.rows.splits import certify_sides, find_discriminants, find_splits
 
 
 def pair(delta, d, n=2000, seed=0, share=0.5):

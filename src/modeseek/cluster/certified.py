@@ -28,6 +28,7 @@ from modeseek.gradient.least_squares import LogDensityGradient
 from modeseek.gradient.model import GAUSSIAN_SHARE
 from modeseek.graph.landscape import GraphLandscape
 from modeseek.rows.arrays import Bools, Floats, Integers, Reals
+from modeseek.rows.bends import add_bend
 from modeseek.rows.components import FEWEST_FEATURES
 from modeseek.rows.coordinates import Frame
 from modeseek.rows.ranking import draw_centers, generator
@@ -128,10 +129,16 @@ def _split_all(start: Start, rows: Rows, cluster: Integers) -> Found | None:
     graph = start.graph
     certified = certify_frame(start.frame, rows.Z)
     n_shown = 1 + int((~graph.default_merges()).sum())
-    if certified is None or not certified.compares_with(graph.count_certain(), n_shown):
+    n_certain = min(n_shown, graph.count_certain())
+    if certified is None or not certified.compares_with(n_certain, n_shown):
         return None
-    if graph.count_certain() > 1 and are_winding(graph, cluster_of_nodes(graph)):
+    inside = graph.frame.enter(graph.rows)
+    if n_certain > 1 and are_winding(inside, cluster_of_nodes(graph)):
         return None
+    if certified.n_parts <= FIELD_PARTS:
+        inside = add_bend(rows.Z, certified.frame.enter(rows.X))
+        if are_winding(inside, certified.part):
+            return None
     found = _climb(start, certified)
     rare = np.bincount(cluster, minlength=n_shown) < FEWEST_BESIDE
     return found if found and _keeps_apart(found, graph, rare) else None

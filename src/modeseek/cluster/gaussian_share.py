@@ -11,7 +11,6 @@ import numpy as np
 
 from modeseek.gradient.least_squares import LogDensityGradient
 from modeseek.gradient.state import fit_coarsely
-from modeseek.graph.landscape import GraphLandscape
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.components import whitening_axes
 from modeseek.rows.source import ArrayRows
@@ -43,13 +42,12 @@ def share_of_gaussian(Z: Floats) -> float:
     return float(estimator.gaussian_share_)
 
 
-def are_winding(landscape: GraphLandscape, cluster: Integers) -> bool:
+def are_winding(Z: Floats, cluster: Integers) -> bool:
     """Whether clusters of a graph are no hills, but curves, rings or the like.
 
     Clusters (m,) of the nodes are numbered from 0. Each is looked at in the coordinates
     of the graph, and counts by its rows; small ones do not tell.
     """
-    Z = landscape.frame.enter(landscape.rows)
     size = np.bincount(cluster)
     told = np.flatnonzero(size >= FEWEST_ROWS)
     if not len(told):

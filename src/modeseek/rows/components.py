@@ -73,6 +73,19 @@ def whitening_axes(Z: Floats) -> Floats:
     return np.asarray(axes / deviation[:, None])
 
 
+def shrink_covariance(X: Floats) -> Floats:
+    """Covariance of rows (n, d) with zero means, shrunk as Ledoit and Wolf say."""
+    n, d = X.shape
+    covariance = X.T @ X / n
+    variance = np.trace(covariance) / d
+    squares = np.square(covariance).sum()
+    error = (np.square(np.einsum("ij,ij->i", X, X)).sum() / n - squares) / n
+    spread = squares - d * variance**2
+    has_error = d > 1 and min(error, spread) > 0.0
+    share = min(1.0, error / spread) if has_error else 0.0
+    return np.asarray((1.0 - share) * covariance + share * variance * np.eye(d))
+
+
 @one_blas_thread()
 def shrink_components(frame: Frame, X: Floats) -> Frame:
     """Frame of the shrunken principal components of some rows X, the largest first.

@@ -22,11 +22,18 @@ from modeseek.rows.blocks import one_blas_thread
 from modeseek.rows.components import (
     ROWS_PER_COMPONENT,
     principal_components,
+    shrink_covariance,
     whitening_axes,
 )
 from modeseek.rows.coordinates import Frame
 from modeseek.rows.pursuit import Valley, find_directions, find_valley
 from modeseek.rows.rounding import Rounding, spread_ties
+from modeseek.rows.valley_counts import (
+    certainty_of,
+    count_around,
+    no_spreads,
+    spreads_around,
+)
 
 #: Folds of a split.
 N_FOLDS = 5
@@ -52,9 +59,6 @@ SELDOM = 20
 #: may as well take part. The paper's toy with 48 features of noise has a mean index of
 #: 0.91 by this and 0.89 without (``benchmarks/coordinates.py``).
 MOST_USED = 0.5
-
-#: Half-width of the windows, in the distance from mode to valley.
-WINDOW = 0.5
 
 
 class Splits(NamedTuple):
@@ -120,21 +124,29 @@ def _split(Z: Floats, rng: np.random.Generator, least: float) -> tuple[float, Bo
     directions = find_directions(Z, rng)
     valleys = [find_valley(Z @ direction) for direction in directions]
     # Rows that chose a direction favour it: what they do not show, others will not.
-    if _certainty(_counts(valleys, directions, Z)).max() < least:
+    if certainty_of(_counts(valleys, directions, Z)).max() < least:
         return 0.0, nobody
     fold = rng.permutation(len(Z)) % N_FOLDS
-    count = np.zeros((len(directions), 2))
+    count, looked_at = np.zeros((len(directions), 2)), []
     for k in range(N_FOLDS):
         train, held_out = Z[fold != k], Z[fold == k]
         ways = find_directions(train, rng)
         found = [find_valley(train @ direction) for direction in ways]
         count += _counts(found, ways, held_out)
-    certainty = _certainty(count)
-    best = int(certainty.argmax())
+        looked_at.append((found, ways))
+    by_number = certainty_of(count)
+    best = int(by_number.argmax())
     valley = valleys[best]
-    if certainty[best] < least or valley is None:
+    if by_number[best] < least or valley is None:
         return 0.0, nobody
-    return float(certainty[best]), Z @ directions[best] > valley.bottom
+    spreads = no_spreads()
+    for k, (found, ways) in enumerate(looked_at):
+        if (known := found[best]) is not None:
+            train, held_out = Z[fold != k], Z[fold == k]
+            spreads += spreads_around(known, ways[best], train, held_out)
+    if spreads.certainty() < CERTAIN:
+        return 0.0, nobody
+    return float(by_number[best]), Z @ directions[best] > valley.bottom
 
 
 def _counts(
@@ -144,7 +156,7 @@ def _counts(
     count = np.zeros((len(directions), 2))
     for i, (valley, direction) in enumerate(zip(valleys, directions, strict=True)):
         if valley is not None:
-            count[i] = _count(valley, Z @ direction)
+            count[i] = count_around(valley, Z @ direction)
     return count
 
 
@@ -163,21 +175,16 @@ def certify_sides(Z: Floats, upper: Bools, rng: np.random.Generator) -> float:
         return 0.0
     X = Z @ axes.T
     fold = rng.permutation(len(X)) % N_FOLDS
-    count = np.zeros(2)
+    count, spreads = np.zeros(2), no_spreads()
     for k in range(N_FOLDS):
         train = fold != k
         direction = _discriminant(X[train], upper[train])
         valley = find_valley(X[train] @ direction)
         if valley is not None:
-            count += _count(valley, X[~train] @ direction)
-    return float(_certainty(count))
-
-
-def _certainty(count: Floats) -> Floats:
-    """Standard deviations by which the middle, the first of two counts, has fewer."""
-    middle, outside = count[..., 0], count[..., 1]
-    missing = outside - middle - 1.0
-    return np.asarray(missing / np.sqrt(np.maximum(middle + outside, 1.0)))
+            count += count_around(valley, X[~train] @ direction)
+            spreads += spreads_around(valley, direction, X[train], X[~train])
+    by_number, by_density = float(certainty_of(count)), spreads.certainty()
+    return by_number if by_density >= CERTAIN else min(by_number, by_density)
 
 
 def _discriminant(X: Floats, upper: Bools) -> Floats:
@@ -185,28 +192,6 @@ def _discriminant(X: Floats, upper: Bools) -> Floats:
     mean = group_means(X, upper.astype(np.intp))
     within = shrink_covariance(X - mean[upper.astype(np.intp)])
     return np.asarray(np.linalg.solve(within, mean[1] - mean[0]))
-
-
-def shrink_covariance(X: Floats) -> Floats:
-    """Covariance of rows (n, d) with zero means, shrunk as Ledoit and Wolf say."""
-    n, d = X.shape
-    covariance = X.T @ X / n
-    variance = np.trace(covariance) / d
-    squares = np.square(covariance).sum()
-    error = (np.square(np.einsum("ij,ij->i", X, X)).sum() / n - squares) / n
-    spread = squares - d * variance**2
-    has_error = d > 1 and min(error, spread) > 0.0
-    share = min(1.0, error / spread) if has_error else 0.0
-    return np.asarray((1.0 - share) * covariance + share * variance * np.eye(d))
-
-
-def _count(valley: Valley, u: Floats) -> tuple[int, int]:
-    """Rows in the window around the valley, and in the emptier of the outer two."""
-    nearer = min(valley.bottom - valley.left, valley.right - valley.bottom)
-    left, middle, right = (
-        int(np.count_nonzero(np.abs(u - at) < WINDOW * nearer)) for at in valley[:3]
-    )
-    return middle, min(left, right)
 
 
 @one_blas_thread()
