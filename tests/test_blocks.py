@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from modeseek.rows.blocks import (
     CHUNK_ELEMENTS,
+    beside,
     chunk_slices,
     count_workers,
     map_blocks,
@@ -120,3 +121,35 @@ def test_any_thread_may_hold_blas_after_another_did():
             with ThreadPoolExecutor(1) as pool:
                 assert pool.submit(hold).result() == {1}
             assert blas_threads() == before
+
+
+@pytest.mark.parametrize(("n_jobs", "apart"), [(1, False), (2, True)])
+def test_work_beside_has_a_thread_of_its_own_where_there_are_two(n_jobs, apart):
+    def work():
+        return threading.get_ident(), count_workers(8), set(blas_threads().values())
+
+    with (
+        threadpool_limits(2, user_api="blas"),
+        beside(work, n_jobs) as result,
+    ):
+        assert set(blas_threads().values()) == {1}
+        thread, workers, blas = result()
+    assert (thread != threading.get_ident()) is apart
+    assert workers == (1 if apart else 8)
+    assert blas == {1}
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_error_of_work_beside_reaches_who_waits_for_it(n_jobs):
+    def fail():
+        raise KeyError
+
+    with pytest.raises(KeyError), beside(fail, n_jobs) as result:
+        result()
+
+
+def test_work_beside_ends_before_an_error_leaves():
+    ended = threading.Event()
+    with pytest.raises(KeyError), beside(ended.set, 2):
+        raise KeyError
+    assert ended.is_set()

@@ -76,3 +76,14 @@ def test_few_rows_have_the_range_and_rounding_of_all_and_weigh_their_copies():
     np.testing.assert_allclose(frame.unit, of_all.unit, rtol=1e-10)
     position = np.linalg.norm(few.sample.X - np.average(BLOBS, 0, weight), axis=1)
     assert (np.diff(position) > -1e-5).all()  # in the order of the ranking
+
+
+def test_what_is_measured_beside_the_graph_is_the_same_on_one_thread():
+    seeds = (np.random.RandomState(3) for _ in range(2))
+    one, two = (
+        ModeClustering(random_state=seed, n_jobs=n_jobs).fit(BLOBS)
+        for seed, n_jobs in zip(seeds, (1, 2), strict=True)
+    )
+    np.testing.assert_array_equal(one.estimator_.coef_, two.estimator_.coef_)
+    np.testing.assert_array_equal(one.labels_, two.labels_)
+    assert one.decision_ == two.decision_

@@ -66,18 +66,18 @@ class Found(NamedTuple):
     reason: str
 
 
-class Sought(NamedTuple):
-    """Whether there are certified coordinates in which clusters show better."""
-
-    gaussian_share: float  # of the gradient that one Gaussian explains
-    found: Found | None
-
-
 class Rows(NamedTuple):
     """Some distinct rows, among which splits are sought."""
 
     X: Reals  # (n, d) as they are
     Z: Floats  # (n, d) standardised
+
+
+class Scouted(NamedTuple):
+    """What is known of the rows before any climb."""
+
+    rows: Rows
+    gaussian_share: float  # of the gradient that one Gaussian explains
 
 
 class Start(NamedTuple):
@@ -88,6 +88,7 @@ class Start(NamedTuple):
 
     frame: Frame
     overview: Overview
+    scouted: Scouted
     climbed: Climbed
     ascent: Ascent
     random_state: int | np.random.RandomState | None
@@ -101,7 +102,17 @@ class Start(NamedTuple):
         return graph
 
 
-def seek_certified(start: Start) -> Sought:
+def scout_rows(frame: Frame, overview: Overview) -> Scouted:
+    """Rows among which splits are sought, and how nearly Gaussian their density is.
+
+    The frame has zero means and unit variances.
+    """
+    rows = _rows_that_split(frame, overview)
+    share = share_of_gaussian(rows.Z) if rows.Z.any() else 0.0
+    return Scouted(rows, share)
+
+
+def seek_certified(start: Start) -> Found | None:
     """Seek coordinates that held-out rows confirm, and climb there if that is better.
 
     The graph of rows, which was climbed, sees clusters of any shape. Where much of the
@@ -112,13 +123,12 @@ def seek_certified(start: Start) -> Sought:
     other have no straight cut, and stay. If no coordinates are found so, each cluster
     of the graph is looked at alone, as others far away hide what is apart in it.
     """
-    rows = _rows_that_split(start.frame, start.overview)
+    rows, share = start.scouted
     if not rows.Z.any():
-        return Sought(0.0, None)
-    share = share_of_gaussian(rows.Z)
+        return None
     cluster = _cluster_of_rows(start.graph, rows.X, start.n_jobs)
     found = _split_all(start, rows, cluster) if share >= GAUSSIAN_SHARE else None
-    return Sought(share, found or _split_clusters(start, rows, cluster))
+    return found or _split_clusters(start, rows, cluster)
 
 
 def _split_all(start: Start, rows: Rows, cluster: Integers) -> Found | None:
@@ -223,7 +233,7 @@ def _climb_graph(start: Start, certified: CertifiedFrame) -> Found | None:
     if certified.is_doubtful() and graph.count_certain() > 1:
         return None
     rival = graph_landscape(certified.frame, nodes, rounding, start.n_jobs)
-    rival = certify_merges(rival.with_merges(), start.frame, rounding)
+    rival = certify_merges(rival.with_merges(start.n_jobs), start.frame, rounding)
     known = certified.nearest_part(rival.rows)
     rival = merge_unconfirmed(rival, known, start.frame, rounding)
     if (~rival.default_merges()).sum() <= (~graph.default_merges()).sum():
@@ -297,8 +307,8 @@ def _climb_field(
 
     How its widths are chosen is said by parameters of the estimator.
     """
-    _, overview, _, ascent, random_state, n_jobs = start
-    sample = overview.sample
+    overview, n_jobs = start.overview, start.n_jobs
+    random_state, sample = start.random_state, overview.sample
     rows, weight = sample.X, sample.weight
     if overview.rounding.step.any():  # copies do not make rounded rows denser
         rows, weight = sample.X[sample.ranking.first], None
@@ -315,7 +325,9 @@ def _climb_field(
         n_jobs=n_jobs,
     )
     rng = generator(random_state)
-    climbed = climb_field(estimator, ascent, inside, rng, blurs=False, n_jobs=n_jobs)
+    climbed = climb_field(
+        estimator, start.ascent, inside, rng, blurs=False, n_jobs=n_jobs
+    )
     landscape = climbed.landscape
     assert isinstance(landscape, FieldLandscape)
     tree = landscape.tree

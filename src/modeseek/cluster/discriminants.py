@@ -77,7 +77,7 @@ def sharpen_graph(
     sharper = discriminant_frame(frame, Z, part)
     if not sharper.n_coordinates:
         return graph
-    rival = graph_landscape(sharper, nodes, rounding, n_jobs).with_merges()
+    rival = graph_landscape(sharper, nodes, rounding, n_jobs).with_merges(n_jobs)
     rival = certify_merges(rival, frame, rounding)
     known = graph.tree.merge(made)[graph.locate(rival.rows, n_jobs)]
     rival = merge_unconfirmed(rival, known, frame, rounding)

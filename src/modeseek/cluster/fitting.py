@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from modeseek.cluster.certified import Start, seek_certified
+from modeseek.cluster.certified import Scouted, Start, scout_rows, seek_certified
 from modeseek.cluster.climbing import Climbed, climb_field, climb_graph
 from modeseek.cluster.discriminants import sharpen_graph
 from modeseek.cluster.gaussian_share import SCOUTS
@@ -23,10 +23,14 @@ from modeseek.gradient.base import GradientEstimator, frame_of
 from modeseek.gradient.least_squares import LogDensityGradient
 from modeseek.gradient.model import GAUSSIAN_SHARE
 from modeseek.gradient.settings import needs_all_rows
-from modeseek.gradient.state import fit_coarsely, fit_to_subsample
+from modeseek.gradient.state import (
+    fit_coarsely,
+    fit_to_subsample,
+    prepare_coarsely,
+)
 from modeseek.graph.landscape import GraphLandscape
 from modeseek.rows.arrays import Floats, Integers
-from modeseek.rows.blocks import one_thread
+from modeseek.rows.blocks import beside, one_thread
 from modeseek.rows.coordinates import Frame
 from modeseek.rows.measurements import unmeasured_features
 from modeseek.rows.ranking import generator
@@ -174,7 +178,8 @@ def fit_landscape(
             return _fitted(estimator, overview, ascent, climbed, reason)
         settings.say("the gradient has modes of chance: from row to row")
         reason = RIPPLES
-    climbed = _climb_graph(settings, estimator, overview)
+    frame = _without_constant(frame_of(estimator), overview)
+    climbed = _climb_graph(settings, frame, overview)
     return _fitted(estimator, overview, "rows", climbed, reason)
 
 
@@ -182,41 +187,49 @@ def _fit_default(
     settings: Settings, source: Source, names: Sequence[str] | None
 ) -> Fitted:
     """Fit with nothing given: from row to row, or along a gradient that is certain."""
-    estimator = make_estimator(settings)
+    estimator, n_jobs = make_estimator(settings), settings.n_jobs
     assert isinstance(estimator, LogDensityGradient)
     with source.session():
         overview, left_out = _overlook(settings, source, names)
         few = overview
         if len(overview.sample.ranking.first) > SCOUTS:
-            few = smaller_overview(overview, SCOUTS, settings.n_jobs)
-        fit_coarsely(estimator, few)
+            few = smaller_overview(overview, SCOUTS, n_jobs)
+        prepared = prepare_coarsely(estimator, few)
+        frame = _without_constant(prepared.frame, overview)
+
+        def scout() -> Scouted | None:
+            fit_coarsely(estimator, few, prepared)
+            return scout_rows(frame, overview) if settings.ascent == "auto" else None
+
         settings.say(f"climbing from {overview.summary.n_rows} rows")
-        climbed = _climb_graph(settings, estimator, overview)
-    assert isinstance(climbed.landscape, GraphLandscape)
-    frame, rounding = _frame(estimator, overview), overview.rounding
-    graph = certify_merges(climbed.landscape, frame, rounding)
-    climbed = climbed._replace(landscape=graph)
-    sharper = sharpen_graph(climbed, frame, rounding, settings.n_jobs)
-    climbed = climbed._replace(landscape=sharper)
-    share = None  # of the gradient that a Gaussian explains, if that was asked
-    if settings.ascent == "auto":
+        # Few rows have steps too short for two threads, and may not be in memory.
+        with beside(scout, 1 if few is overview else n_jobs) as scouted:
+            climbed = _climb_graph(settings, frame, overview)
+            graph = climbed.landscape
+            assert isinstance(graph, GraphLandscape)
+            graph = certify_merges(graph, frame, overview.rounding)
+            climbed = climbed._replace(landscape=graph)
+            sharper = sharpen_graph(climbed, frame, overview.rounding, n_jobs)
+            climbed = climbed._replace(landscape=sharper)
+            known = scouted()
+    found, share = None, None
+    if known is not None:
         ascent = Ascent("fixed_point", None, settings.tol, settings.max_iter)
         start = Start(
-            frame, overview, climbed, ascent, settings.random_state, settings.n_jobs
+            frame, overview, known, climbed, ascent, settings.random_state, n_jobs
         )
-        share, found = seek_certified(start)
-        if found is not None:
-            way = "rows" if found.estimator is None else "fixed_point"
-            return Fitted(
-                found.estimator or estimator,
-                overview,
-                way,
-                found.climbed,
-                found.frame,
-                found.reason,
-                left_out,
-                held_out=True,
-            )
+        found, share = seek_certified(start), known.gaussian_share
+    if found is not None:
+        return Fitted(
+            found.estimator or estimator,
+            overview,
+            "rows" if found.estimator is None else "fixed_point",
+            found.climbed,
+            found.frame,
+            found.reason,
+            left_out,
+            held_out=True,
+        )
     return Fitted(
         estimator,
         overview,
@@ -271,9 +284,8 @@ def _overlook(
     return overview, left_out
 
 
-def _frame(estimator: GradientEstimator, overview: Overview) -> Frame:
-    """The estimator's frame; what constant features are in new rows does not count."""
-    frame = frame_of(estimator)
+def _without_constant(frame: Frame, overview: Overview) -> Frame:
+    """A frame in which it does not count what constant features are in new rows."""
     return frame.without(overview.summary.constant) if np.ndim(frame.unit) else frame
 
 
@@ -289,17 +301,11 @@ def _fitted(
     return Fitted(estimator, overview, ascent, climbed, frame, reason, {})
 
 
-def _climb_graph(
-    settings: Settings, estimator: GradientEstimator, overview: Overview
-) -> Climbed:
-    climbed = climb_graph(
-        _frame(estimator, overview),
-        overview,
-        generator(settings.random_state),
-        settings.n_jobs,
-    )
+def _climb_graph(settings: Settings, frame: Frame, overview: Overview) -> Climbed:
+    rng = generator(settings.random_state)
+    climbed = climb_graph(frame, overview, rng, settings.n_jobs)
     assert isinstance(climbed.landscape, GraphLandscape)
-    return climbed._replace(landscape=climbed.landscape.with_merges())
+    return climbed._replace(landscape=climbed.landscape.with_merges(settings.n_jobs))
 
 
 def locate_rows(fitted: Fitted, source: Source, n_jobs: int | None) -> Integers:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from modeseek.gradient.least_squares import LogDensityGradient
-from modeseek.gradient.state import fit_coarsely
+from modeseek.gradient.state import fit_coarsely, prepare_coarsely
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.components import whitening_axes
 from modeseek.rows.source import ArrayRows
@@ -38,7 +38,7 @@ def share_of_gaussian(Z: Floats) -> float:
     if len(overview.sample.ranking.first) > SCOUTS:
         overview = smaller_overview(overview, SCOUTS, None)
     estimator = LogDensityGradient(bandwidth="auto", random_state=0)
-    fit_coarsely(estimator, overview)
+    fit_coarsely(estimator, overview, prepare_coarsely(estimator, overview))
     return float(estimator.gaussian_share_)
 
 

@@ -62,12 +62,18 @@ def fit_to_subsample(estimator: LogDensityGradient, overview: Overview) -> None:
     _store(estimator, model, prepared, overview)
 
 
-def fit_coarsely(estimator: LogDensityGradient, overview: Overview) -> None:
+def prepare_coarsely(estimator: LogDensityGradient, overview: Overview) -> Prepared:
+    """Prepare a fit to a few rows: after this it draws nothing from a random state."""
+    return prepare(estimator, overview, most_centers=AUTO_CENTERS)
+
+
+def fit_coarsely(
+    estimator: LogDensityGradient, overview: Overview, prepared: Prepared
+) -> None:
     """Fit to a few rows, with few centres and every other width; learn no widths.
 
     The share of the gradient that a Gaussian explains comes out somewhat larger.
     """
-    prepared = prepare(estimator, overview, most_centers=AUTO_CENTERS)
     model = fit_grid(prepared.problem, ALPHAS, prepared.typical, step=2)
     _store(estimator, model, prepared, overview)
 

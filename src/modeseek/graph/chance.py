@@ -14,6 +14,7 @@ import numpy as np
 
 from modeseek.graph.edges import EDGE_NEIGHBORS
 from modeseek.rows.arrays import Floats, Integers
+from modeseek.rows.blocks import map_blocks
 from modeseek.tree.default_cut import CHANCE_NEIGHBORS, ChanceModes
 from modeseek.tree.merge_tree import (
     Saddles,
@@ -27,19 +28,28 @@ from modeseek.tree.pairs import follow_to_end
 #: the numbers of merges that are counted in them vary less where nodes are many.
 MOST_DRAWS, FEWEST_DRAWS, DRAWN_NODES = 40, 2, 48_000
 
+#: Nodes from which on draws are shared among threads: of fewer, steps are too short.
+SHARED_NODES = 4096
+
 #: Neighbours that weigh, of fifteen that make a height: it varies like the logarithm
 #: of so many rows.
 WEIGHING_NEIGHBORS = 11
 
 
 def draw_chance_modes(
-    near: Integers, edges: Integers, height: Floats, mode: Integers, n_neighbors: int
+    near: Integers,
+    edges: Integers,
+    height: Floats,
+    mode: Integers,
+    n_neighbors: int,
+    n_jobs: int | None = 1,
 ) -> ChanceModes:
     """Draw flat heights with noise on a graph, and find their modes.
 
     ``near`` (m, q) has the nearest nodes of each node, ``edges`` (e, 2) connect all
     nodes, ``height`` (m,) is made of so many neighbours, and ``mode`` (m,) is the mode
-    of each node by it.
+    of each node by it. Draws of many nodes are made side
+    by side.
     """
     rng = np.random.default_rng(0)
     # Dealt from the lowest node up, weights depend on no order and no unit.
@@ -47,12 +57,16 @@ def draw_chance_modes(
     rank[np.argsort(height, kind="stable")] = np.arange(len(near))
     weighing = near[:, : round(WEIGHING_NEIGHBORS * n_neighbors / CHANCE_NEIGHBORS)]
     n_draws = int(np.clip(DRAWN_NODES // len(near), FEWEST_DRAWS, MOST_DRAWS))
-    found = []
-    for _ in range(n_draws):
-        weight = rng.exponential(size=len(near))[rank]
+    weights = rng.exponential(size=(n_draws, len(near)))
+
+    def kernel(draw: slice) -> tuple[Integers, Integers, Floats]:
+        weight = weights[draw.start][rank]
         flat = np.log(weight[weighing].sum(axis=1))
         child, parent, prominence = _merges(flat, near[:, :EDGE_NEIGHBORS], edges)
-        found.append((mode[child], mode[parent], prominence))
+        return mode[child], mode[parent], prominence
+
+    jobs = n_jobs if len(near) >= SHARED_NODES else 1
+    found = list(map_blocks(kernel, n_draws, n_jobs=jobs, size=1))
     child, parent, prominence = (
         np.concatenate(part) for part in zip(*found, strict=True)
     )

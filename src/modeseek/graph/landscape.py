@@ -77,7 +77,7 @@ class GraphLandscape(NamedTuple):
         way = nodes_on_the_way(self.graph, self.enter(X), n_jobs)
         return [np.asarray(X, dtype=np.float64), *(self.rows[node] for node in way)]
 
-    def with_merges(self) -> GraphLandscape:
+    def with_merges(self, n_jobs: int | None = 1) -> GraphLandscape:
         """The same with the merges chosen that are made by default.
 
         Pieces that no edge between neighbours connects are not merged. The p-values of
@@ -88,7 +88,7 @@ class GraphLandscape(NamedTuple):
         graph, tree = self.graph, self.tree
         strict = self.rows.shape[1] >= FEWEST_FEATURES
         apart = graph.are_apart(tree)
-        made, p_value = self._judge(strict=strict)
+        made, p_value = self._judge(n_jobs, strict=strict)
         if tree.p_value is not None:
             tree = tree._replace(p_value=np.where(apart, tree.p_value, p_value))
         return self._replace(
@@ -98,10 +98,12 @@ class GraphLandscape(NamedTuple):
     def merges_by_formula(self) -> Bools:
         """Merges to make if nothing is drawn on the graph: there may be more."""
         strict = self.rows.shape[1] >= FEWEST_FEATURES
-        made, _ = self._judge(strict=strict, draws=False)
+        made, _ = self._judge(1, strict=strict, draws=False)
         return made & ~self.graph.are_apart(self.tree)
 
-    def _judge(self, *, strict: bool, draws: bool = True) -> tuple[Bools, Floats]:
+    def _judge(
+        self, n_jobs: int | None, *, strict: bool, draws: bool = True
+    ) -> tuple[Bools, Floats]:
         """Merges across valleys such as chance makes, and how likely it makes each."""
         graph, tree = self.graph, self.tree
         bound = self.chance()
@@ -112,7 +114,7 @@ class GraphLandscape(NamedTuple):
         if doubtful and graph.links is not None:
             near, edges, _ = graph.links
             chance = draw_chance_modes(
-                near, edges, graph.height, graph.mode, graph.n_neighbors
+                near, edges, graph.height, graph.mode, graph.n_neighbors, n_jobs
             )
             p_value = chance_on_rows(tree, bound, chance)
         return merges_on_rows(tree, p_value, bound, strict=strict), p_value

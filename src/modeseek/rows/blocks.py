@@ -116,6 +116,28 @@ def map_blocks(
                 yield result
 
 
+@contextmanager
+def beside(work: Callable[[], T], n_jobs: int | None) -> Iterator[Callable[[], T]]:
+    """Do some work on a thread of its own beside what is done in the context.
+
+    That gets a function which waits for the result. Where there is one thread only, the
+    work is done first. It makes no threads itself, and BLAS is held to one in both, so
+    that results do not depend on which of them is done when.
+    """
+
+    def work_alone() -> T:
+        with one_thread():
+            return work()
+
+    with one_blas_thread():
+        if count_workers(n_jobs) <= 1:
+            result = work()
+            yield lambda: result
+            return
+        with ThreadPoolExecutor(1) as pool:
+            yield pool.submit(work_alone).result
+
+
 def map_rows(
     function: Callable[[Floats], Floats],
     rows: Floats,
