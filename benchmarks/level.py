@@ -81,6 +81,7 @@ class Case(NamedTuple):
     chance: ChanceModes  # drawn on the graph
     apart: np.ndarray  # (n_merges,) whether no neighbours connect the two sides
     counted: MergeTree  # with prominences that count more where few edges cross
+    factor: float | None  # how many times deeper than drawn chance is, if measured
 
     def evidence(self) -> float:
         """How far the tree stands out from what chance makes."""
@@ -203,6 +204,13 @@ def _case(
 ) -> Case:
     graph = landscape.graph
     assert graph.links is not None
+    chance = draw_chance_modes(
+        graph.links.near,
+        graph.links.edges,
+        graph.height,
+        graph.mode,
+        graph.n_neighbors,
+    )
     return Case(
         data.family,
         data.name,
@@ -212,15 +220,10 @@ def _case(
         np.bincount(graph.mode, minlength=len(graph.peaks)),
         landscape.locate(X),
         data.labelings[:, rows],
-        draw_chance_modes(
-            graph.links.near,
-            graph.links.edges,
-            graph.height,
-            graph.mode,
-            graph.n_neighbors,
-        ),
+        chance,
         graph.are_apart(landscape.tree),
         count_narrowness(landscape.tree, graph.mode, graph.links.edges),
+        landscape.measure_factor(chance, narrow=X.shape[1] < FEWEST_FEATURES),
     )
 
 
@@ -233,9 +236,11 @@ def drawn_chance(
     strictly: bool = True,
     pieces: bool = True,
     narrow: bool = True,
+    measures: bool = True,
 ) -> Rule:
     """Draw the level on the graph, strictly for many features or alike for all.
 
+    How much deeper chance is than what is drawn is measured where it can be, or given.
     Pieces that no neighbours connect are not merged, or by depth alone as others.
     Valleys that few edges cross count more where features are few, or all alike.
     """
@@ -244,8 +249,11 @@ def drawn_chance(
         many = case.tree.saddles.shape[1] >= FEWEST_FEATURES
         tree = case.counted if narrow and not many else case.tree
         bound = float(chance_prominence(case.n_nodes, case.dimension))
-        p_value = chance_on_rows(tree, bound, case.chance, factor)
-        made = merges_on_rows(tree, p_value, bound, strict=strictly and many)
+        measured = factor is None and measures and case.factor is not None
+        times = case.factor if measured else factor
+        p_value = chance_on_rows(tree, bound, case.chance, times, measured=measured)
+        strict = strictly and many
+        made = merges_on_rows(tree, p_value, bound, strict=strict, measured=measured)
         return made & ~case.apart if pieces else made
 
     return rule
@@ -312,6 +320,7 @@ def deep_from_both(case: Case) -> np.ndarray:
 
 RULES: dict[str, Rule] = {
     "default": drawn_chance(),
+    "factor 1.7": drawn_chance(measures=False),
     "factor 1.1": drawn_chance(1.1),
     "factor 1.5": drawn_chance(1.5),
     "any width": drawn_chance(narrow=False),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.metrics import adjusted_rand_score
 
 from modeseek import ModeClustering
 from modeseek.graph.chance import (
@@ -10,7 +11,9 @@ from modeseek.graph.chance import (
     WEIGHING_NEIGHBORS,
     draw_chance_modes,
 )
+from modeseek.graph.landscape import GraphLandscape
 from modeseek.graph.row_graph import build_graph
+from modeseek.rows.coordinates import Frame
 from modeseek.tree.default_cut import FALSE_SHARE, FLAT_FACTOR, mean_number
 
 
@@ -135,6 +138,52 @@ def test_a_model_does_not_keep_what_was_only_needed_to_choose():
     assert model.n_clusters_ == 2
     landscape = model._landscape
     assert landscape.graph.links is None
+    assert landscape.graph.valleys is None
     np.testing.assert_array_equal(
         landscape.default_merges(), landscape.with_merges().default_merges()
     )
+
+
+def overlapping(n, k, seed):
+    """Gaussians in the plane, most of which overlap, and which a row is from."""
+    rng = np.random.default_rng(seed)
+    side = 4.4 * np.sqrt(k)
+    centers, y = rng.uniform(0.0, side, (k, 2)), rng.integers(k, size=n)
+    return centers[y] + rng.normal(size=(n, 2)), y
+
+
+def test_many_rows_tell_shallow_valleys_from_chance_by_the_chance_around_them():
+    X, y = overlapping(20_000, 20, 1)
+    model = ModeClustering().fit(X)
+    usual = model.cut(prominence=float(model._landscape.chance()[0]))
+    assert model.n_clusters_ > usual.max() + 1
+    index = adjusted_rand_score(y, model.labels_)
+    assert index > adjusted_rand_score(y, usual) + 0.1
+
+
+def test_valleys_tell_how_deep_chance_is_but_not_on_a_curve():
+    rng = np.random.default_rng(0)
+    angle = rng.uniform(0.0, 2.0 * np.pi, 3000)
+    gaussian = rng.normal(size=(4000, 2))
+    for X, known in (
+        (gaussian, True),
+        (np.column_stack([np.cos(angle), np.sin(angle)]), False),
+        (gaussian[:500], False),
+    ):
+        graph, tree = build_graph(X, np.ones(len(X)))
+        zero, one = np.zeros(X.shape[1]), np.ones(X.shape[1])
+        landscape = GraphLandscape(Frame(zero, one), X, graph, np.ones(len(X)), tree)
+        factor = landscape.measure_factor(draw(graph), narrow=True)
+        assert (factor is not None) is known
+        if factor is not None:
+            assert 1.0 <= factor < FLAT_FACTOR
+
+
+def test_all_valleys_of_a_graph_are_kept_until_it_is_cut():
+    X, _ = overlapping(900, 5, 1)
+    graph, tree = build_graph(X, np.ones(len(X)))
+    valleys = graph.valleys
+    assert len(valleys.tree.child) > len(tree.child)
+    assert valleys.mode.max() == len(valleys.tree.child)
+    kept = np.sort(tree.prominence)[::-1]
+    np.testing.assert_allclose(np.sort(valleys.prominences())[::-1][: len(kept)], kept)

@@ -8,8 +8,10 @@ from modeseek.datasets import three_gaussians
 from modeseek.graph.row_graph import build_graph
 from modeseek.tree import MergeTree
 from modeseek.tree.default_cut import (
+    FEWEST_TELLING,
     FLAT_FACTOR,
     LEAST_PROMINENCE,
+    MARGIN,
     ChanceModes,
     chance_of,
     chance_on_rows,
@@ -106,6 +108,59 @@ def test_few_merges_must_be_plain_where_chance_is_drawn():
     assert not merges([2.1 * BOUND], chance_modes(drawn, drawn, [])).any()
     # Half a merge on average is none as likely as not, however few clusters there are.
     assert not merges([1.9 * BOUND], chance_modes(drawn, [])).any()
+
+
+def drawn_at_random(n_draws, n_modes, scale=0.2):
+    """Modes of chance whose number falls by e with each step of a scale."""
+    rng = np.random.default_rng(0)
+    prominence = rng.exponential(scale, size=n_draws * n_modes)
+    nowhere = np.zeros(len(prominence), dtype=np.intp)
+    return ChanceModes(n_draws, nowhere, nowhere, prominence)
+
+
+@pytest.mark.parametrize("times", [0.7, 0.9, 1.2])
+def test_how_deep_chance_is_on_a_graph_is_measured_by_its_shallow_valleys(times):
+    chance = drawn_at_random(40, 400)
+    valleys = times * np.random.default_rng(1).exponential(0.2, size=400)
+    # Ten clusters among them, deeper than any chance makes, are not in the way.
+    found = chance.measure_factor(np.append(valleys, np.full(10, 9.0)))
+    assert found == pytest.approx(max(1.0, MARGIN * times), rel=0.15)
+
+
+def test_few_valleys_or_deep_ones_do_not_say_how_deep_chance_is():
+    chance = drawn_at_random(40, 400)
+    valleys = np.random.default_rng(1).exponential(0.2, size=400)
+    assert chance.measure_factor(valleys) is not None
+    assert chance.measure_factor(valleys[: FEWEST_TELLING - 1]) is None
+    assert chance.measure_factor(1.6 * valleys) is None  # no less than usual
+    assert chance.measure_factor(np.append(valleys, np.full(30, 1.5))) is None
+    assert chance_modes([]).measure_factor(valleys) is None
+
+
+def test_where_it_is_measured_the_formula_says_no_more_than_whether_there_are_any():
+    p = np.array([1.1, 0.7, 0.55, 0.4]) * BOUND
+    chance = chance_modes([(0, 0, 0.5 * BOUND)], [(0, 0, 0.5 * BOUND)])
+    tree = tree_of(p)
+    p_value = chance_on_rows(
+        tree, BOUND, chance, 1.2, measured=True
+    )  # one of 0.6 in each draw
+    np.testing.assert_allclose(p_value, [0.0, 0.0, -np.expm1(-1.0), -np.expm1(-1.0)])
+    for strict in (False, True):
+        made = merges_on_rows(tree, p_value, BOUND, strict=strict, measured=True)
+        np.testing.assert_array_equal(made, [False, False, True, True])
+    low = tree_of(0.9 * p)
+    assert merges_on_rows(low, p_value, BOUND, strict=False, measured=True).all()
+
+
+def test_one_merge_in_fifty_may_be_expected_where_it_is_measured():
+    once = [(0, 0, 2.0 * BOUND)]
+    for n, n_made in ((49, 49), (50, 0)):  # one on average, which is more than a tenth
+        tree = tree_of(np.full(n, 1.5 * BOUND))
+        p_value = chance_on_rows(
+            tree, BOUND, chance_modes(once, once), 1.0, measured=True
+        )
+        made = merges_on_rows(tree, p_value, BOUND, strict=False, measured=True)
+        assert made.sum() == n_made
 
 
 def test_many_features_ask_for_a_valley_that_chance_makes_seldom():

@@ -8,6 +8,7 @@ import numpy as np
 
 from modeseek.graph.chance import draw_chance_modes
 from modeseek.graph.crossings import count_narrowness
+from modeseek.graph.edges import CURVES
 from modeseek.graph.row_graph import (
     RowGraph,
     nearest_mode_labels,
@@ -20,6 +21,7 @@ from modeseek.rows.components import FEWEST_FEATURES
 from modeseek.rows.coordinates import Frame
 from modeseek.rows.validation import check_within_reach
 from modeseek.tree.default_cut import (
+    ChanceModes,
     chance_of,
     chance_on_rows,
     evidence_on_rows,
@@ -92,7 +94,9 @@ class GraphLandscape(NamedTuple):
         if tree.p_value is not None:
             tree = tree._replace(p_value=np.where(apart, tree.p_value, p_value))
         return self._replace(
-            made=made & ~apart, tree=tree, graph=graph._replace(links=None)
+            made=made & ~apart,
+            tree=tree,
+            graph=graph._replace(links=None, valleys=None),
         )
 
     def merges_by_formula(self) -> Bools:
@@ -105,7 +109,7 @@ class GraphLandscape(NamedTuple):
         self, n_jobs: int | None, *, strict: bool, draws: bool = True
     ) -> tuple[Bools, Floats]:
         """Merges across valleys such as chance makes, and how likely it makes each."""
-        graph, tree = self.graph, self.tree
+        graph, tree, measured = self.graph, self.tree, False
         bound = self.chance()
         if graph.links is not None and not strict:
             tree = count_narrowness(tree, graph.mode, graph.links.edges)
@@ -116,8 +120,25 @@ class GraphLandscape(NamedTuple):
             chance = draw_chance_modes(
                 near, edges, graph.height, graph.mode, graph.n_neighbors, n_jobs
             )
-            p_value = chance_on_rows(tree, bound, chance)
-        return merges_on_rows(tree, p_value, bound, strict=strict), p_value
+            factor = self.measure_factor(chance, narrow=not strict)
+            measured = factor is not None
+            p_value = chance_on_rows(tree, bound, chance, factor, measured=measured)
+        made = merges_on_rows(tree, p_value, bound, strict=strict, measured=measured)
+        return made, p_value
+
+    def measure_factor(self, chance: ChanceModes, *, narrow: bool) -> float | None:
+        """How many times deeper than drawn ones valleys of chance are, if known.
+
+        On curves the many between neighbours do not tell of the few along the curve.
+        """
+        graph = self.graph
+        if graph.valleys is None or graph.links is None or graph.dimension <= CURVES:
+            return None
+        valleys = graph.valleys
+        if narrow:
+            tree = count_narrowness(valleys.tree, valleys.mode, graph.links.edges)
+            valleys = valleys._replace(tree=tree)
+        return chance.measure_factor(valleys.prominences())
 
     def default_merges(self) -> Bools:
         """Merges of the tree that are made by default."""

@@ -79,6 +79,18 @@ class Links(NamedTuple):
     piece: Integers  # (m,) what neighbours alone connect
 
 
+class Valleys(NamedTuple):
+    """All modes of a graph, bumps too, with the tree of their merges."""
+
+    tree: MergeTree
+    mode: Integers  # (m,) of every node
+    usual: Bools  # merges of modes whose height is made as most heights are
+
+    def prominences(self) -> Floats:
+        """Of merges of such modes."""
+        return np.asarray(self.tree.prominence[self.usual])
+
+
 class RowGraph(NamedTuple):
     """Nodes with their heights and their ways up, in the frame."""
 
@@ -93,6 +105,7 @@ class RowGraph(NamedTuple):
     n_neighbors: int = HEIGHT_NEIGHBORS  # that made the heights of most nodes
     n_single: int = 0  # the last so many nodes stand for themselves
     chance: Floats | None = None  # (k,) prominence that chance makes of each mode
+    valleys: Valleys | None = None  # until the merges to make are chosen
 
     def are_apart(self, tree: MergeTree) -> Bools:
         """Merges of groups that no edge between neighbours connects, until cut."""
@@ -156,7 +169,10 @@ def build_graph(
     with_bumps = _build_tree(graph, links, edge_height)
     bump = BUMP * min(1.0, (HEIGHT_NEIGHBORS / usual) ** CHANCE_POWER)
     flat = (with_bumps.prominence < bump) & ~graph.are_apart(with_bumps)
-    graph = _flatten(graph, with_bumps.merge(flat))
+    top = graph.peaks[with_bumps.child]
+    is_usual = (used[top] == usual) & (top < m - n_single)
+    valleys = Valleys(with_bumps, graph.mode, is_usual)
+    graph = _flatten(graph, with_bumps.merge(flat))._replace(valleys=valleys)
     if n_single or (used < usual).any():
         graph = graph._replace(chance=_chance_of_modes(graph, near, used))
     tree = _build_tree(graph, links, edge_height)

@@ -22,17 +22,23 @@ prominences of 1.0 to 1.7 times those, and they count 1.7 times. The number of m
 that chance makes as prominent, on average over the draws, inside the clusters which a
 cut there would leave, is a likelihood, too; the larger of the two is the p-value.
 
+Among many nodes most valleys are chance, and tell themselves how deep it is: the
+prominence that one in twenty of them exceeds, over that of as many drawn ones, takes
+the place of 1.7 if it is smaller, with a margin of 1.3. Then what is drawn is the
+p-value, as cubes need not stand in for the rows.
+
 If no prominence reaches :math:`\tau` there is one cluster. Otherwise the level is the
 lowest at which no more than one in ten of the merges above it is expected by chance, a
 false discovery rate as that of Benjamini and Hochberg; on the graph itself half a merge
-may be, as the factor is on the safe side. So few clusters must be plain, and among many
-some may be shallower. From four features on rows are tables, measured and
-not drawn; their density varies by more than chance, and the coordinates were taken that
-show most clusters: there one valley must have a p-value of 0.2 or less, and the level
-is no lower than :math:`1.15\,\tau`. With fewer features the prominence of a valley
-counts more where few edges cross it, see :mod:`modeseek.graph.crossings`. Pieces of the
-graph that no neighbours connect are kept apart whatever their prominence, see
-:func:`modeseek.graph.edges.find_pieces`.
+may be, as the factor is on the safe side. Where it was measured it is not, and one in
+fifty may be, or a tenth of one. So few clusters must be plain, and among many some may be
+shallower. From four features on rows are tables, measured and not drawn; their density
+varies by more than chance, and the coordinates were taken that show most clusters:
+there one valley must have a p-value of 0.2 or less, and the level is no lower than
+:math:`1.15\,\tau`, unless the factor was measured. With fewer features the prominence
+of a valley counts more where few edges cross it, see :mod:`modeseek.graph.crossings`.
+Pieces of the graph that no neighbours connect are kept apart whatever their prominence,
+see :func:`modeseek.graph.edges.find_pieces`.
 
 Among more than 5,000 nodes heights come from k > 15 neighbours: the bound is multiplied
 by :math:`(15 / k)^{0.6}` and, as there are more places for chance, by :math:`1 + 0.1
@@ -79,8 +85,16 @@ CHANCE_SHARES = (1.0, 0.86, 0.71, 0.49, 0.27, 0.12, 0.05)
 CHANCE_FALL = 0.1
 
 #: Prominences of flat heights with noise, which are drawn on a graph, count so many
-#: times (``benchmarks/level.py``).
+#: times (``benchmarks/level.py``), unless fewer are measured on the graph itself.
 FLAT_FACTOR = 1.7
+
+#: Valleys that are no clusters, at least, that measure it; the share of them that is
+#: deeper than the one that tells; and its margin: the deepest of chance is 0.8 to 1.3
+#: times as much deeper than drawn ones (``benchmarks/calibration.py``).
+FEWEST_TELLING, DEEPER_SHARE, MARGIN = 125, 0.05, 1.3
+
+#: The same where the factor was measured, which is not on the safe side.
+FALSE_SHARE_MEASURED, FALSE_MERGES_MEASURED = 0.02, 0.1
 
 #: Largest of those prominences that tell how fast their number falls, at most and at
 #: least.
@@ -106,6 +120,23 @@ class ChanceModes(NamedTuple):
         group = tree.merge(tree.prominence < level)
         inside = group[self.child] == group[self.parent]
         return mean_number(self.prominence[inside], self.n_draws, least)
+
+    def measure_factor(self, prominence: Floats) -> float | None:
+        """How many times deeper than drawn ones valleys of chance are on this graph.
+
+        Prominences are those of all its merges, however shallow. None is returned where
+        too few of them are chance, or no fewer than :data:`FLAT_FACTOR` times.
+        """
+        if not len(self.prominence):
+            return None
+        drawn, found = np.sort(self.prominence)[::-1], np.sort(prominence)[::-1]
+        deepest = FLAT_FACTOR * drawn[min(self.n_draws // 2, len(drawn) - 1)]
+        found = found[found < deepest]  # the others may be clusters
+        n_deeper = int(np.ceil(DEEPER_SHARE * len(found)))
+        if len(found) < FEWEST_TELLING or n_deeper * self.n_draws >= len(drawn):
+            return None
+        factor = MARGIN * found[n_deeper] / drawn[n_deeper * self.n_draws]
+        return float(max(factor, 1.0)) if factor < FLAT_FACTOR else None
 
 
 def mean_number(prominence: Floats, n_draws: int, least: float) -> float:
@@ -146,42 +177,56 @@ def chance_on_rows(
     bound: float | Floats,
     chance: ChanceModes,
     factor: float | None = None,
+    *,
+    measured: bool = False,
 ) -> Floats:
     """How likely chance makes each merge of a graph of rows as prominent, (k - 1,).
 
     The likelier counts: anywhere among rows that fill a cube, for which there is a
     bound, or on the graph itself, inside the clusters that a cut at a merge leaves.
     Prominences that were drawn there count so many times, by default
-    :data:`FLAT_FACTOR`.
+    :data:`FLAT_FACTOR`. Where that was measured on the graph, what is drawn counts
+    alone.
     """
-    factor = FLAT_FACTOR if factor is None else factor
     by_formula = chance_of(tree.prominence, bound)
-    expected = np.zeros_like(by_formula)
+    times = FLAT_FACTOR if factor is None else factor
+    expected = np.where(by_formula < 1.0, 0.0, np.inf)
     for i in np.flatnonzero(by_formula < 1.0):
         level = tree.prominence[i]
-        expected[i] = chance.mean_number_inside(tree, level, level / factor)
-    return np.maximum(by_formula, -np.expm1(-expected))
+        expected[i] = chance.mean_number_inside(tree, level, level / times)
+    drawn = -np.expm1(-expected)
+    return drawn if measured else np.maximum(by_formula, drawn)
 
 
 def merges_on_rows(
-    tree: MergeTree, p_value: Floats, bound: float | Floats, *, strict: bool
+    tree: MergeTree,
+    p_value: Floats,
+    bound: float | Floats,
+    *,
+    strict: bool,
+    measured: bool = False,
 ) -> Bools:
     """Merges to make in the tree of a graph of rows, with their p-values (k - 1,).
 
     A share p of draws in which chance makes any as prominent is that of a mean number
     of -log(1 - p), as rare events have it. Each merge may have a bound of its own:
     where it is larger than for others, the lower mode is in a small group, which must
-    stand by itself.
+    stand by itself. How deep chance is may have been measured on the graph: then the
+    bound, which is that of cubes, only says whether there are clusters at all.
     """
     prominence = tree.prominence
     if (prominence < bound).all() or (strict and (p_value > SELDOM_ENOUGH).all()):
         return np.ones(len(prominence), dtype=bool)
     n_above = len(prominence) - np.searchsorted(np.sort(prominence), prominence)
-    most = FALSE_SHARE * n_above
+    share, number = FALSE_SHARE, FALSE_MERGES
+    if measured:
+        share, number = FALSE_SHARE_MEASURED, FALSE_MERGES_MEASURED
+    most = share * n_above
     with np.errstate(divide="ignore"):
-        few = -np.log1p(-chance_of(prominence, bound)) <= most
-        few &= -np.log1p(-p_value) <= np.maximum(FALSE_MERGES, most)
-    if strict:
+        few = -np.log1p(-p_value) <= np.maximum(number, most)
+        if not measured:
+            few &= -np.log1p(-chance_of(prominence, bound)) <= most
+    if strict and not measured:
         few &= prominence >= np.minimum(CERTAIN * bound, prominence.max())
     made = prominence < prominence[few].min(initial=np.inf)
     is_small = bound > np.min(bound)
