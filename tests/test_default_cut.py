@@ -154,7 +154,7 @@ def test_where_it_is_measured_the_formula_says_no_more_than_whether_there_are_an
 
 def test_one_merge_in_fifty_may_be_expected_where_it_is_measured():
     once = [(0, 0, 2.0 * BOUND)]
-    for n, n_made in ((49, 49), (50, 0)):  # one on average, which is more than a tenth
+    for n, n_made in ((49, 49), (50, 0)):  # one on average
         tree = tree_of(np.full(n, 1.5 * BOUND))
         p_value = chance_on_rows(
             tree, BOUND, chance_modes(once, once), 1.0, measured=True
