@@ -31,8 +31,8 @@ If no prominence reaches :math:`\tau` there is one cluster. Otherwise the level 
 lowest at which no more than one in ten of the merges above it is expected by chance, a
 false discovery rate as that of Benjamini and Hochberg; on the graph itself half a merge
 may be, as the factor is on the safe side. Where it was measured it is not, and one in
-fifty may be, or a tenth of one. So few clusters must be plain, and among many some may be
-shallower. From four features on rows are tables, measured and not drawn; their density
+fifty may be, or a tenth of one. So few clusters must be plain, and among many some may
+be shallower. From four features on rows are tables, measured and not drawn; their density
 varies by more than chance, and the coordinates were taken that show most clusters:
 there one valley must have a p-value of 0.2 or less, and the level is no lower than
 :math:`1.15\,\tau`, unless the factor was measured. With fewer features the prominence
