@@ -32,13 +32,13 @@ lowest at which no more than one in ten of the merges above it is expected by ch
 false discovery rate as that of Benjamini and Hochberg; on the graph itself half a merge
 may be, as the factor is on the safe side. Where it was measured it is not, and one in
 fifty may be, or a tenth of one. So few clusters must be plain, and among many some may
-be shallower. From four features on rows are tables, measured and not drawn; their density
-varies by more than chance, and the coordinates were taken that show most clusters:
-there one valley must have a p-value of 0.2 or less, and the level is no lower than
-:math:`1.15\,\tau`, unless the factor was measured. With fewer features the prominence
-of a valley counts more where few edges cross it, see :mod:`modeseek.graph.crossings`.
-Pieces of the graph that no neighbours connect are kept apart whatever their prominence,
-see :func:`modeseek.graph.edges.find_pieces`.
+be shallower. From four features on rows are tables, measured and not drawn; their
+density varies by more than chance, and the coordinates were taken that show most
+clusters: there one valley must have a p-value of 0.2 or less, and the level is no lower
+than :math:`1.15\,\tau`, unless the factor was measured. With fewer features the
+prominence of a valley counts more where few edges cross it, see
+:mod:`modeseek.graph.crossings`. Pieces of the graph that no neighbours connect are kept
+apart whatever their prominence, see :func:`modeseek.graph.edges.find_pieces`.
 
 Among more than 5,000 nodes heights come from k > 15 neighbours: the bound is multiplied
 by :math:`(15 / k)^{0.6}` and, as there are more places for chance, by :math:`1 + 0.1
