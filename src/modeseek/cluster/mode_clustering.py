@@ -173,8 +173,8 @@ class ModeClustering(
     3
     >>> model.cluster_centers_.round(1)
     array([[ 0.2,  1.9],
-           [-2.1, -2. ],
-           [ 2.2, -1.9]])
+           [-2.2, -2. ],
+           [ 2.2, -2. ]])
     """
 
     ascent_: str

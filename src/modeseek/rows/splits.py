@@ -2,8 +2,9 @@
 
 Directions and windows come from four fifths of the rows, and the other fifth is counted
 in the windows: around the two modes, and around the valley between. Pooled over the
-folds, rows of a density without a valley favour the middle. The parts are split again,
-until none has a valley that is certain.
+folds, rows of a density without a valley favour the middle. How certain they are is
+averaged over three such rounds, so that the draw of the folds matters less. The parts
+are split again, until none has a valley that is certain.
 
 Where parts are Gaussians of one covariance, the log-density differs from part to part
 along their discriminant directions only, so heights there are those in all features.
@@ -29,14 +30,19 @@ from modeseek.rows.coordinates import Frame
 from modeseek.rows.pursuit import Valley, find_directions, find_valley
 from modeseek.rows.rounding import Rounding, spread_ties
 from modeseek.rows.valley_counts import (
+    Spreads,
     certainty_of,
     count_around,
     no_spreads,
     spreads_around,
 )
 
-#: Folds of a split.
-N_FOLDS = 5
+#: Folds of a split, and divisions into folds whose certainties are averaged: which rows
+#: are held out together is chance.
+N_FOLDS, N_ROUNDS = 5, 3
+
+#: What is less certain than it must be by so much, others do not mend.
+HOPELESS = 1.5
 
 #: Held-out counts must differ by so many standard deviations: one in twenty, one-sided.
 CERTAIN = 1.64
@@ -126,27 +132,50 @@ def _split(Z: Floats, rng: np.random.Generator, least: float) -> tuple[float, Bo
     # Rows that chose a direction favour it: what they do not show, others will not.
     if certainty_of(_counts(valleys, directions, Z)).max() < least:
         return 0.0, nobody
-    fold = rng.permutation(len(Z)) % N_FOLDS
-    count, looked_at = np.zeros((len(directions), 2)), []
-    for k in range(N_FOLDS):
-        train, held_out = Z[fold != k], Z[fold == k]
-        ways = find_directions(train, rng)
-        found = [find_valley(train @ direction) for direction in ways]
-        count += _counts(found, ways, held_out)
-        looked_at.append((found, ways))
-    by_number = certainty_of(count)
+    rounds = []
+    for _ in range(N_ROUNDS):
+        rounds.append(_hold_out(Z, len(directions), rng))
+        by_number = np.mean([certainty_of(one.counts) for one in rounds], axis=0)
+        if by_number.max() < least - HOPELESS:
+            return 0.0, nobody
     best = int(by_number.argmax())
     valley = valleys[best]
     if by_number[best] < least or valley is None:
         return 0.0, nobody
-    spreads = no_spreads()
-    for k, (found, ways) in enumerate(looked_at):
-        if (known := found[best]) is not None:
-            train, held_out = Z[fold != k], Z[fold == k]
-            spreads += spreads_around(known, ways[best], train, held_out)
-    if spreads.certainty() < CERTAIN:
+    by_density = np.mean([one.spreads(Z, best).certainty() for one in rounds])
+    if by_density < CERTAIN:
         return 0.0, nobody
     return float(by_number[best]), Z @ directions[best] > valley.bottom
+
+
+class Round(NamedTuple):
+    """What rows of each fold show along directions that the others chose."""
+
+    fold: Integers  # (n,)
+    found: list[tuple[list[Valley | None], list[Floats]]]  # valleys, directions
+    counts: Floats  # (ways, 2) held-out rows in the middle and outside, of all folds
+
+    def spreads(self, Z: Floats, way: int) -> Spreads:
+        """How widely held-out rows are spread around the valleys found in one way."""
+        total = no_spreads()
+        for k, (valleys, directions) in enumerate(self.found):
+            valley, direction, held_out = valleys[way], directions[way], self.fold == k
+            if valley is not None:
+                total += spreads_around(valley, direction, Z[~held_out], Z[held_out])
+        return total
+
+
+def _hold_out(Z: Floats, n_ways: int, rng: np.random.Generator) -> Round:
+    """Choose directions without one fold after the other, and count in that."""
+    fold = rng.permutation(len(Z)) % N_FOLDS
+    count, found = np.zeros((n_ways, 2)), []
+    for k in range(N_FOLDS):
+        train, held_out = Z[fold != k], Z[fold == k]
+        directions = find_directions(train, rng)
+        valleys = [find_valley(train @ direction) for direction in directions]
+        count += _counts(valleys, directions, held_out)
+        found.append((valleys, directions))
+    return Round(fold, found, count)
 
 
 def _counts(
@@ -174,6 +203,15 @@ def certify_sides(Z: Floats, upper: Bools, rng: np.random.Generator) -> float:
     if not len(axes):
         return 0.0
     X = Z @ axes.T
+    rounds = [_certify_once(X, upper, rng) for _ in range(N_ROUNDS)]
+    by_number, by_density = (float(mean) for mean in np.mean(rounds, axis=0))
+    return by_number if by_density >= CERTAIN else min(by_number, by_density)
+
+
+def _certify_once(
+    X: Floats, upper: Bools, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Certainty by one division in folds: by number, and by density."""
     fold = rng.permutation(len(X)) % N_FOLDS
     count, spreads = np.zeros(2), no_spreads()
     for k in range(N_FOLDS):
@@ -183,8 +221,7 @@ def certify_sides(Z: Floats, upper: Bools, rng: np.random.Generator) -> float:
         if valley is not None:
             count += count_around(valley, X[~train] @ direction)
             spreads += spreads_around(valley, direction, X[train], X[~train])
-    by_number, by_density = float(certainty_of(count)), spreads.certainty()
-    return by_number if by_density >= CERTAIN else min(by_number, by_density)
+    return float(certainty_of(count)), spreads.certainty()
 
 
 def _discriminant(X: Floats, upper: Bools) -> Floats:

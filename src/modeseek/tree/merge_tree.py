@@ -77,12 +77,12 @@ class MergeTree(NamedTuple):
     MergeTree(3 modes, 3 clusters, 1,000 samples)
     >>> print(tree)
     MergeTree(3 modes, 3 clusters, 1,000 samples)
-    cluster 0: 423 samples, highest
-    ├─ cluster 1: 289 samples, prominence 1.39 ± 0.23
-    └─ cluster 2: 288 samples, prominence 1.31 ± 0.22
+    cluster 0: 425 samples, highest
+    ├─ cluster 2: 287 samples, prominence 1.26 ± 0.19
+    └─ cluster 1: 288 samples, prominence 1.25 ± 0.20
     >>> tree.to_linkage().round(2)
-    array([[0.  , 2.  , 1.31, 2.  ],
-           [1.  , 3.  , 1.39, 3.  ]])
+    array([[0.  , 1.  , 1.25, 2.  ],
+           [2.  , 3.  , 1.26, 3.  ]])
     """
 
     heights: Floats
