@@ -249,11 +249,12 @@ def drawn_chance(
         many = case.tree.saddles.shape[1] >= FEWEST_FEATURES
         tree = case.counted if narrow and not many else case.tree
         bound = float(chance_prominence(case.n_nodes, case.dimension))
-        measured = factor is None and measures and case.factor is not None
-        times = case.factor if measured else factor
-        p_value = chance_on_rows(tree, bound, case.chance, times, measured=measured)
         strict = strictly and many
-        made = merges_on_rows(tree, p_value, bound, strict=strict, measured=measured)
+        p_value = chance_on_rows(tree, bound, case.chance, factor)
+        made = merges_on_rows(tree, p_value, bound, strict=strict)
+        if measures and factor is None and case.factor is not None:
+            known = chance_on_rows(tree, bound, case.chance, case.factor, measured=True)
+            made &= merges_on_rows(tree, known, bound, strict=strict, measured=True)
         return made & ~case.apart if pieces else made
 
     return rule

@@ -109,21 +109,25 @@ class GraphLandscape(NamedTuple):
         self, n_jobs: int | None, *, strict: bool, draws: bool = True
     ) -> tuple[Bools, Floats]:
         """Merges across valleys such as chance makes, and how likely it makes each."""
-        graph, tree, measured = self.graph, self.tree, False
+        graph, tree = self.graph, self.tree
         bound = self.chance()
         if graph.links is not None and not strict:
             tree = count_narrowness(tree, graph.mode, graph.links.edges)
         p_value = chance_of(tree.prominence, bound)
         doubtful = draws and bool((tree.prominence >= bound).any())
-        if doubtful and graph.links is not None:
-            near, edges, _ = graph.links
-            chance = draw_chance_modes(
-                near, edges, graph.height, graph.mode, graph.n_neighbors, n_jobs
-            )
-            factor = self.measure_factor(chance, narrow=not strict)
-            measured = factor is not None
-            p_value = chance_on_rows(tree, bound, chance, factor, measured=measured)
-        made = merges_on_rows(tree, p_value, bound, strict=strict, measured=measured)
+        if not doubtful or graph.links is None:
+            return merges_on_rows(tree, p_value, bound, strict=strict), p_value
+        near, edges, _ = graph.links
+        chance = draw_chance_modes(
+            near, edges, graph.height, graph.mode, graph.n_neighbors, n_jobs
+        )
+        p_value = chance_on_rows(tree, bound, chance)
+        made = merges_on_rows(tree, p_value, bound, strict=strict)
+        factor = self.measure_factor(chance, narrow=not strict)
+        if factor is not None:  # the worst of shapes need not be feared
+            known = chance_on_rows(tree, bound, chance, factor, measured=True)
+            made &= merges_on_rows(tree, known, bound, strict=strict, measured=True)
+            p_value = np.minimum(p_value, known)
         return made, p_value
 
     def measure_factor(self, chance: ChanceModes, *, narrow: bool) -> float | None:

@@ -23,9 +23,10 @@ that chance makes as prominent, on average over the draws, inside the clusters w
 cut there would leave, is a likelihood, too; the larger of the two is the p-value.
 
 Among many nodes most valleys are chance, and tell themselves how deep it is: the
-prominence that one in twenty of them exceeds, over that of as many drawn ones, takes
-the place of 1.7 if it is smaller, with a margin of 1.3. Then what is drawn is the
-p-value, as cubes need not stand in for the rows.
+prominence that one in twenty of them exceeds, over that of as many drawn ones, with a
+margin of 1.3. Where that is less than 1.7 it counts in its place, and what is drawn is
+the p-value, as cubes need not stand in for the rows; a merge is made if both ways say
+so.
 
 If no prominence reaches :math:`\tau` there is one cluster. Otherwise the level is the
 lowest at which no more than one in ten of the merges above it is expected by chance, a
