@@ -2,6 +2,7 @@
 
     python benchmarks/many.py groups --rows 100000 1000000
     python benchmarks/many.py blobs --rows 5000 50000 500000
+    python benchmarks/many.py tails --rows 100000 1000000 --clusterers modeseek
 
 ``groups`` hides separated groups of 20 to 1,000 rows among ten Gaussian blobs (standard
 deviation 1, centres uniform in a cube of 20): Gaussians of half that deviation, at
@@ -13,6 +14,9 @@ that cluster are the group's (precision is their share).
 nearest true centre has an adjusted Rand index of 0.9, and compares the index of
 clusterers with that of k-means told their number.
 
+``tails`` draws rows without clusters whose tails are long, and counts the clusters that
+are found: the median and the most, and of how many rows the smallest is.
+
 Peers run on the same rows where they end within ``--minutes``, in processes of their
 own; the tables are Markdown.
 """
@@ -22,6 +26,7 @@ from __future__ import annotations
 import argparse
 import multiprocessing as mp
 from collections.abc import Callable
+from itertools import product
 from queue import Empty
 
 import numpy as np
@@ -183,9 +188,40 @@ def tell_blobs(arguments: argparse.Namespace) -> None:
                     print_row(k, d, f"{n:,}", name, found.max() + 1, f"{index:.3f}")
 
 
+TAILS: dict[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]] = {
+    "t, 3 degrees": lambda rng, shape: rng.standard_t(3.0, shape),
+    "t, 1.5 degrees": lambda rng, shape: rng.standard_t(1.5, shape),
+    "log-normal": lambda rng, shape: rng.lognormal(size=shape),
+}
+
+
+def tell_tails(arguments: argparse.Namespace) -> None:
+    heads = ("rows", "features", "kind", "clusterer", "median", "most", "smallest")
+    print_head(heads)
+    for n in arguments.rows:
+        for d in arguments.features or (2, 3, 5, 10):
+            for kind, name in product(TAILS, arguments.clusterers or CLUSTERERS):
+                counts, smallest = [], n
+                for seed in range(arguments.seeds):
+                    X = TAILS[kind](np.random.default_rng([seed, d]), (n, d))
+                    labels = labels_of(name, X, 1, arguments.minutes)
+                    if labels is None:
+                        break
+                    sizes = np.bincount(labels[labels >= 0], minlength=1)
+                    counts.append(len(sizes))
+                    smallest = min(smallest, sizes.min())
+                cells = ("too long", "", "")
+                if len(counts) == arguments.seeds:
+                    cells = (f"{np.median(counts):.0f}", max(counts), f"{smallest:,}")
+                print_row(f"{n:,}", d, kind, name, *cells)
+
+
+PARTS = {"groups": tell_groups, "blobs": tell_blobs, "tails": tell_tails}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("part", choices=("groups", "blobs"))
+    parser.add_argument("part", choices=PARTS)
     parser.add_argument("--rows", type=int, nargs="+", required=True)
     parser.add_argument("--features", type=int, nargs="+")
     parser.add_argument("--blobs", type=int, nargs="+")
@@ -193,7 +229,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--minutes", type=float, default=10.0)
     arguments = parser.parse_args()
-    (tell_groups if arguments.part == "groups" else tell_blobs)(arguments)
+    PARTS[arguments.part](arguments)
 
 
 if __name__ == "__main__":

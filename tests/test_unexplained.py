@@ -18,7 +18,7 @@ from modeseek.graph.heights import (
     node_heights,
 )
 from modeseek.graph.neighbors import Search, arrange
-from modeseek.graph.row_graph import build_graph, most_nodes
+from modeseek.graph.row_graph import ENOUGH_NODES, build_graph, most_nodes
 from modeseek.graph.unexplained import find_guides, find_unexplained, most_single
 from modeseek.rows.coordinates import Frame
 from modeseek.rows.source import ArrayRows, Block, ChunkRows
@@ -194,8 +194,8 @@ def test_a_graph_has_fewer_nodes_in_more_features():
     assert most == sorted(most, reverse=True)
     assert most[0] >= 200_000
     assert most[-1] == MANY_NODES
-    assert most_nodes(5, 20_000) == MANY_NODES
-    assert most_nodes(5, 100_000) == 20_000
+    assert most_nodes(5, 20_000) == most_nodes(5, 100_000) == ENOUGH_NODES
+    assert most_nodes(5, 150_000) == 30_000
     assert most_single(5, 20_000) == 1024
     assert most_single(5, 10**7) > most_single(6, 10**7) > 1024
 

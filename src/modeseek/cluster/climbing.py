@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
+from copy import copy, deepcopy
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from scipy.stats import norm
@@ -27,7 +27,12 @@ from modeseek.gradient.uncertainty import standard_errors
 from modeseek.graph.heights import MANY_NODES
 from modeseek.graph.landscape import GraphLandscape
 from modeseek.graph.neighbors import arrange
-from modeseek.graph.row_graph import build_graph, most_nodes, steps_up
+from modeseek.graph.row_graph import (
+    build_graph,
+    most_nodes,
+    most_nodes_in_doubt,
+    steps_up,
+)
 from modeseek.graph.unexplained import (
     Explained,
     Guides,
@@ -58,8 +63,13 @@ CLEARLY_MORE = 1.0
 #: scales change by factors that differ more than this.
 MOST_SCALES, ALIKE = 3, 1.1
 
+#: Where it leaves doubt, a graph is built anew of so many times the nodes, at least.
+ENOUGH_MORE = 1.5
+
 #: Rows among which saddles between modes are sought.
 TREE_ROWS = 3000
+
+Built = TypeVar("Built")
 
 
 class Nodes(NamedTuple):
@@ -114,22 +124,57 @@ def climb_graph(
         best = choose_landscape(*_build_each(build, frames, n_jobs))
         if has_few_features:
             best = scale_within(best, build)
-        frame = best.frame
+        if best.frame is not frames[-1]:
+            frames = [best.frame]
     if few is not drawn or not all_drawn:
-        nodes = _whole_nodes(frame, overview, drawn, rng, n_jobs)
-        best = graph_landscape(frame, nodes, overview.rounding, n_jobs)
+        best, nodes = _climb_whole(frames, overview, drawn, rng, n_jobs)
+    best = best.with_merges(n_jobs)
     steps = 1 + steps_up(best.graph)
     return Climbed(best, None, steps, 0, 0, steps, nodes)
 
 
+def _climb_whole(
+    frames: list[Frame],
+    overview: Overview,
+    drawn: Integers,
+    rng: np.random.Generator,
+    n_jobs: int | None,
+) -> tuple[GraphLandscape, Nodes]:
+    """Graph of as many nodes as there may be, and these.
+
+    Components that a trial has chosen are compared once more with the features as they
+    are: more nodes may show clusters that components hide. Where some valley is neither
+    certain nor such as chance makes, there are more nodes.
+    """
+    n_rows = overview.summary.n_rows
+
+    def build(frame: Frame, most: int) -> tuple[GraphLandscape, Nodes]:
+        draw = deepcopy(rng)  # the same for each graph, also side by side
+        nodes = _whole_nodes(frame, overview, drawn, draw, most, n_jobs)
+        return graph_landscape(frame, nodes, overview.rounding, n_jobs), nodes
+
+    def build_first(frame: Frame) -> tuple[GraphLandscape, Nodes]:
+        return build(frame, most_nodes(frame.n_coordinates, n_rows))
+
+    known = _build_each(build_first, frames, n_jobs)
+    best = choose_landscape(*(graph for graph, _ in known))
+    nodes = next(nodes for graph, nodes in known if graph is best)
+    best = best.with_merges(n_jobs)
+    most = most_nodes_in_doubt(best.frame.n_coordinates, n_rows)
+    n_drawn = len(nodes.rows) - nodes.n_single
+    if best.leaves_doubt() and min(most, n_rows) > ENOUGH_MORE * n_drawn:
+        best, nodes = build(best.frame, most)
+    return best, nodes
+
+
 def _build_each(
-    build: Callable[[Frame], GraphLandscape], frames: list[Frame], n_jobs: int | None
-) -> list[GraphLandscape]:
+    build: Callable[[Frame], Built], frames: list[Frame], n_jobs: int | None
+) -> list[Built]:
     """Graphs in several frames side by side: small ones have little for two threads."""
     if len(frames) == 1:
         return [build(frames[0])]
 
-    def kernel(one: slice) -> GraphLandscape:
+    def kernel(one: slice) -> Built:
         with one_thread():
             return build(frames[one][0])
 
@@ -195,11 +240,12 @@ def _whole_nodes(
     overview: Overview,
     drawn: Integers,
     rng: np.random.Generator,
+    most: int,
     n_jobs: int | None,
 ) -> Nodes:
     """As many nodes as there may be, and rows that they do not explain."""
     d, n_rows = frame.n_coordinates, overview.summary.n_rows
-    sample, most = overview.sample, most_nodes(d, n_rows)
+    sample = overview.sample
     if most > len(drawn) < n_rows:
         sample = larger_sample(overview, most, n_jobs)
         drawn = _draw_nodes(sample, most, rng)
@@ -210,8 +256,7 @@ def _whole_nodes(
     guides = find_guides(Z, n_jobs)
     if guides is None:
         return nodes
-    most = most_single(d, n_rows)
-    explained = find_unexplained(overview.source, frame, guides, most)
+    explained = find_unexplained(overview.source, frame, guides, most_single(d, n_rows))
     return _with_single(nodes, Z, guides, explained, overview.summary)
 
 

@@ -28,6 +28,7 @@ from modeseek.gradient.state import (
     fit_to_subsample,
     prepare_coarsely,
 )
+from modeseek.graph.confirmed import confirm_by_rows
 from modeseek.graph.landscape import GraphLandscape
 from modeseek.rows.arrays import Floats, Integers
 from modeseek.rows.blocks import beside, one_thread
@@ -62,7 +63,6 @@ COUNTED_ROWS = 1 << 16
 #: Share of rows that may fail to converge without a warning: their modes are found
 #: by polishing.
 TOLERATED = 0.01
-
 
 #: Reasons for a way up, in words.
 FOLLOWED = "Rows climb along the gradient of the estimator that was given."
@@ -305,7 +305,10 @@ def _climb_graph(settings: Settings, frame: Frame, overview: Overview) -> Climbe
     rng = generator(settings.random_state)
     climbed = climb_graph(frame, overview, rng, settings.n_jobs)
     assert isinstance(climbed.landscape, GraphLandscape)
-    return climbed._replace(landscape=climbed.landscape.with_merges(settings.n_jobs))
+    graph = confirm_by_rows(
+        climbed.landscape, overview.source, overview.summary.row_weight
+    )
+    return climbed._replace(landscape=graph)
 
 
 def locate_rows(fitted: Fitted, source: Source, n_jobs: int | None) -> Integers:

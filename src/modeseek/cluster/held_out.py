@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import norm
 
-from modeseek.graph.heights import HEIGHT_NEIGHBORS
 from modeseek.graph.landscape import GraphLandscape
 from modeseek.rows.arrays import Bools, Floats, Integers
 from modeseek.rows.coordinates import Frame
@@ -28,16 +27,14 @@ def certify_merges(
     """Mark the merges of a graph of many dimensions that held-out rows refuse.
 
     There heights are noisy, and the bound of chance is above many a valley that is
-    plain along the direction which tells its sides apart; heights of more neighbours
-    are certain enough. The shallowest valley is looked at first, and its sides are the
-    clusters that meet there by then: of all that lies beyond a valley, the rest would
-    only blur that direction. Nodes that stand for themselves are not as dense as rows,
-    and do not count. The given frame has zero means and unit variances.
+    plain along the direction which tells its sides apart. The shallowest valley is
+    looked at first, and its sides are the clusters that meet there by then: of all that
+    lies beyond a valley, the rest would only blur that direction. Nodes that stand for
+    themselves are not as dense as rows, and do not count. The given frame has zero
+    means and unit variances.
     """
     graph, tree = landscape.graph, landscape.tree
     if graph.dimension < LEAST_DIMENSION or tree.p_value is None:
-        return landscape
-    if graph.n_neighbors > HEIGHT_NEIGHBORS:
         return landscape
     chance = landscape.chance()
     rng = np.random.default_rng(0)

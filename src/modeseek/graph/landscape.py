@@ -126,9 +126,21 @@ class GraphLandscape(NamedTuple):
         factor = self.measure_factor(chance, narrow=not strict)
         if factor is not None:  # the worst of shapes need not be feared
             known = chance_on_rows(tree, bound, chance, factor, measured=True)
-            made &= merges_on_rows(tree, known, bound, strict=strict, measured=True)
-            p_value = np.minimum(p_value, known)
+            kept = ~merges_on_rows(tree, known, bound, strict=strict, measured=True)
+            usual = ~self.are_small()  # of these the valleys tell
+            made &= ~(kept & usual)
+            p_value = np.where(usual, np.minimum(p_value, known), p_value)
         return made, p_value
+
+    def are_small(self) -> Bools:
+        """Merges (k - 1,) whose lower mode is in a small group.
+
+        Its height is made of fewer neighbours than most, or the mode stands for itself.
+        """
+        graph, chance = self.graph, self.chance()
+        n_drawn = len(graph.nodes) - graph.n_single
+        alone = graph.peaks[self.tree.child] >= n_drawn
+        return np.asarray(alone | (chance > chance.min(initial=np.inf)))
 
     def measure_factor(self, chance: ChanceModes, *, narrow: bool) -> float | None:
         """How many times deeper than drawn ones valleys of chance are, if known.
@@ -149,6 +161,17 @@ class GraphLandscape(NamedTuple):
         made = self.with_merges().made
         assert made is not None
         return made if self.certified is None else made & ~self.certified
+
+    def leaves_doubt(self) -> bool:
+        """Whether a merge is made that chance hardly explains.
+
+        It makes a valley as deep less often than not, so that more nodes might tell. Of
+        small groups all rows are asked.
+        """
+        p_value = self.tree.p_value
+        assert p_value is not None
+        asked = self.default_merges() & ~self.are_small()
+        return bool((p_value[asked] <= 0.5).any())
 
     def describe(self, kind: str = "principal components less noise") -> str:
         """Say in words how rows climb this graph; coordinates may be of some kind."""

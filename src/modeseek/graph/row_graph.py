@@ -59,8 +59,13 @@ from modeseek.tree.pairs import follow_to_end
 MOST_NODES, PLANE_OR_SPACE = 200_000, 3
 
 #: ... and in up to so many, if one in five rows is a node: a graph shall not take much
-#: longer than to label the rows. In more features there are no more than among few.
+#: longer than to label the rows.
 MOST_NODES_OF_MORE, FEW_FEATURES, ROWS_PER_NODE = 32_768, 5, 5
+
+#: So many are no burden there. In more features there are as many where fewer leave in
+#: doubt which valleys are chance, if products of all pairs of them take no more
+#: multiplications than these.
+ENOUGH_NODES, MOST_PRODUCTS = 20_000, 8e9
 
 #: How likely chance cuts the graph in two, for the kind of rows among which it does so
 #: most often (``benchmarks/pieces.py``).
@@ -128,8 +133,14 @@ def most_nodes(d: int, n_rows: int) -> int:
         return MOST_NODES
     if d <= FEW_FEATURES:
         share = n_rows // ROWS_PER_NODE
-        return max(MANY_NODES, min(MOST_NODES_OF_MORE, share))
+        return max(ENOUGH_NODES, min(MOST_NODES_OF_MORE, share))
     return MANY_NODES
+
+
+def most_nodes_in_doubt(d: int, n_rows: int) -> int:
+    """Nodes, at most, where fewer leave in doubt which valleys are chance."""
+    most = min(ENOUGH_NODES, int(np.sqrt(MOST_PRODUCTS / d)))
+    return max(most_nodes(d, n_rows), most)
 
 
 def build_graph(
