@@ -60,8 +60,10 @@ covariance in 10 to 50 features, 1,000 to 3,000 rows, or two in 5 to 20, {seeds}
 seeds each, which took no part in choosing rules. The nearest two means are five
 standard deviations apart. *Round*, *unequal* in size, in *three directions* among
 others of noise, turned; *correlated*, with a random covariance; *thin pairs* are apart
-along the thinnest direction of theirs. The others have standardised features; the
-number of clusters is right in as many draws.
+along the thinnest direction of theirs. *Overlapping* are 5 to 20 round Gaussians in 5
+to 20 features, 2,000 to 10,000 rows, so wide that their true means alone have an index
+of 0.9; two of them may have no valley between them. The others have standardised
+features; the number of clusters is right in as many draws.
 
 {table}
 

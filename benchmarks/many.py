@@ -31,8 +31,9 @@ from queue import Empty
 
 import numpy as np
 from sklearn.cluster import KMeans
-from sklearn.metrics import adjusted_rand_score, pairwise_distances_argmin
+from sklearn.metrics import adjusted_rand_score
 
+from mixtures import draw_overlapping
 from modeseek import ModeClustering
 
 SIZES = (20, 50, 200, 1000)
@@ -155,30 +156,13 @@ def print_row(*cells: object) -> None:
     print("| " + " | ".join(map(str, cells)) + " |", flush=True)
 
 
-def draw_blobs(n: int, d: int, k: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Overlapping blobs and their labels."""
-    rng = np.random.default_rng(seed)
-    centers = rng.uniform(0, 1, (k, d))
-    label, noise = rng.integers(k, size=n), rng.standard_normal((n, d))
-    few = min(n, 20_000)
-    low, high = 0.0, 1.0
-    for _ in range(30):
-        deviation = (low + high) / 2
-        X = centers[label[:few]] + deviation * noise[:few]
-        nearest = pairwise_distances_argmin(X, centers)
-        if adjusted_rand_score(label[:few], nearest) > 0.9:
-            low = deviation
-        else:
-            high = deviation
-    return centers[label] + low * noise, label
-
-
 def tell_blobs(arguments: argparse.Namespace) -> None:
     print_head(("blobs", "features", "rows", "clusterer", "clusters", "ARI"))
     for k in arguments.blobs or (15, 50, 200):
         for d in arguments.features or (2, 3, 5):
             for n in arguments.rows:
-                X, label = draw_blobs(n, d, k, 0)
+                rng = np.random.default_rng(0)
+                X, label = draw_overlapping(n, rng.uniform(0, 1, (k, d)), rng)
                 for name in arguments.clusterers or tuple(CLUSTERERS):
                     found = labels_of(name, X, k, arguments.minutes)
                     if found is None:

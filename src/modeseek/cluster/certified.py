@@ -12,10 +12,12 @@ from modeseek.cluster.certified_frame import (
     BEYOND_DOUBT,
     CertifiedFrame,
     certify_frame,
+    certify_joined,
 )
-from modeseek.cluster.climbing import Climbed, climb_field, graph_landscape
+from modeseek.cluster.climbing import Climbed, climb_inside, graph_landscape
 from modeseek.cluster.discriminants import SAME_CLUSTERS, cluster_of_nodes
 from modeseek.cluster.gaussian_share import are_winding, share_of_gaussian
+from modeseek.cluster.gaussians import climb_gaussians
 from modeseek.cluster.held_out import (
     certify_clusters,
     certify_merges,
@@ -23,7 +25,7 @@ from modeseek.cluster.held_out import (
 )
 from modeseek.field.climbing import Ascent
 from modeseek.field.landscape import FieldLandscape
-from modeseek.gradient.base import frame_of
+from modeseek.gradient.base import GradientEstimator
 from modeseek.gradient.least_squares import LogDensityGradient
 from modeseek.gradient.model import GAUSSIAN_SHARE
 from modeseek.graph.landscape import GraphLandscape
@@ -33,9 +35,8 @@ from modeseek.rows.components import FEWEST_FEATURES
 from modeseek.rows.coordinates import Frame
 from modeseek.rows.ranking import draw_centers, generator
 from modeseek.rows.rounding import spread_ties
-from modeseek.rows.source import ArrayRows
 from modeseek.rows.splits import FEWEST_BESIDE, standardise
-from modeseek.rows.subsample import Overview, make_overview
+from modeseek.rows.subsample import Overview
 from modeseek.tree.default_cut import LEAST_PROMINENCE
 
 #: Rows among which splits are sought.
@@ -61,7 +62,7 @@ class Found(NamedTuple):
     """What rows climb in certified coordinates."""
 
     climbed: Climbed
-    estimator: LogDensityGradient | None  # in those coordinates, if rows follow it
+    estimator: GradientEstimator | None  # in those coordinates, if rows follow it
     frame: Frame
     reason: str
 
@@ -101,6 +102,11 @@ class Start(NamedTuple):
         assert isinstance(graph, GraphLandscape)
         return graph
 
+    @property
+    def n_shown(self) -> int:
+        """Number of clusters that it shows."""
+        return 1 + int((~self.graph.default_merges()).sum())
+
 
 def scout_rows(frame: Frame, overview: Overview) -> Scouted:
     """Rows among which splits are sought, and how nearly Gaussian their density is.
@@ -119,16 +125,17 @@ def seek_certified(start: Start) -> Found | None:
     gradient is that of a Gaussian, they may stand too near each other among too many
     features for it; elsewhere a valley along a direction says little: a ring has one
     along each. So there clusters count that held-out rows confirm, if they are no fewer
-    than those that the graph is certain of. Clusters of the graph that wind about each
-    other have no straight cut, and stay. If no coordinates are found so, each cluster
-    of the graph is looked at alone, as others far away hide what is apart in it.
+    than those that the graph is certain of. Where many overlap, no direction shows a
+    valley of all rows, but two of them have one between: these count if they are more.
+    Clusters of the graph that wind about each other have no straight cut, and stay. If
+    no coordinates are found so, each cluster of the graph is looked at alone, as others
+    far away hide what is apart in it.
     """
-    rows, share = start.scouted
+    rows, _ = start.scouted
     if not rows.Z.any():
         return None
     cluster = _cluster_of_rows(start.graph, rows.X, start.n_jobs)
-    found = _split_all(start, rows, cluster) if share >= GAUSSIAN_SHARE else None
-    return found or _split_clusters(start, rows, cluster)
+    return _split_all(start, rows, cluster) or _split_clusters(start, rows, cluster)
 
 
 def _split_all(start: Start, rows: Rows, cluster: Integers) -> Found | None:
@@ -136,16 +143,15 @@ def _split_all(start: Start, rows: Rows, cluster: Integers) -> Found | None:
 
     Clusters of the graph that have too few of the rows to be confirmed must show there.
     """
-    graph = start.graph
-    certified = certify_frame(start.frame, rows.Z)
-    n_shown = 1 + int((~graph.default_merges()).sum())
+    graph, n_shown = start.graph, start.n_shown
+    certified = _certify_all(start, rows)
     n_certain = min(n_shown, graph.count_certain())
     if certified is None or not certified.compares_with(n_certain, n_shown):
         return None
     inside = graph.frame.enter(graph.rows)
     if n_certain > 1 and are_winding(inside, cluster_of_nodes(graph)):
         return None
-    if certified.n_parts <= FIELD_PARTS:
+    if certified.n_parts <= FIELD_PARTS and not certified.joined:
         inside = add_bend(rows.Z, certified.frame.enter(rows.X))
         if are_winding(inside, certified.part):
             return None
@@ -154,9 +160,24 @@ def _split_all(start: Start, rows: Rows, cluster: Integers) -> Found | None:
     return found if found and _keeps_apart(found, graph, rare) else None
 
 
+def _certify_all(start: Start, rows: Rows) -> CertifiedFrame | None:
+    """Coordinates in which all rows are split, or many small parts of them joined.
+
+    The latter are taken if they are more, and more than the graph shows; a few features
+    it shows well.
+    """
+    split = None
+    if start.scouted.gaussian_share >= GAUSSIAN_SHARE:
+        split = certify_frame(start.frame, rows.Z)
+    if rows.X.shape[1] < FEWEST_FEATURES:
+        return split
+    most = max(start.n_shown, split.n_parts if split else 1)
+    return certify_joined(start.frame, rows.Z, most) or split
+
+
 def _split_clusters(start: Start, rows: Rows, cluster: Integers) -> Found | None:
     """The same for splits of the graph's clusters, all of which must show there."""
-    graph, n_shown = start.graph, 1 + int((~start.graph.default_merges()).sum())
+    graph, n_shown = start.graph, start.n_shown
     few_features = rows.X.shape[1] < FEWEST_FEATURES
     if n_shown == 1 or (few_features and n_shown >= FIELD_PARTS):
         return None  # in a few features a graph in other coordinates shows no more
@@ -211,8 +232,20 @@ def _climb(start: Start, certified: CertifiedFrame) -> Found | None:
     """What rows climb in certified coordinates, if that tells more than the graph.
 
     A few parts have few coordinates, and the gradient is followed; many have many, and
-    the graph is built anew in these.
+    the graph is built anew in these. Joined parts overlap too much for the graph: they
+    are Gaussians.
     """
+    if certified.joined:
+        estimator, risen = climb_gaussians(
+            certified,
+            start.scouted.rows.Z,
+            start.overview,
+            start.ascent,
+            generator(start.random_state),
+            start.n_jobs,
+        )
+        how = "Rows climb along the gradient of a Gaussian for each cluster, "
+        return Found(risen, estimator, certified.frame, how + certified.describe())
     if certified.n_parts > FIELD_PARTS or certified.is_doubtful():
         return _climb_graph(start, certified)
     estimator, risen = climb_certified(certified, start)
@@ -319,21 +352,6 @@ def _climb_field(
         random_state=random_state,
         n_jobs=n_jobs,
     ).fit(outer.enter(spread), sample_weight=weight)
-    inside = make_overview(
-        ArrayRows(outer.enter(sample.X), sample.weight, n_jobs),
-        whole=True,
-        n_jobs=n_jobs,
-    )
     rng = generator(random_state)
-    climbed = climb_field(
-        estimator, start.ascent, inside, rng, blurs=False, n_jobs=n_jobs
-    )
-    landscape = climbed.landscape
-    assert isinstance(landscape, FieldLandscape)
-    tree = landscape.tree
-    return estimator, climbed._replace(
-        landscape=landscape._replace(
-            frame=outer.then(frame_of(estimator)),
-            grown=tree._replace(saddles=outer.leave(tree.saddles)),
-        )
-    )
+    climbed = climb_inside(estimator, outer, overview, start.ascent, rng, n_jobs)
+    return estimator, climbed

@@ -12,7 +12,8 @@ from scipy.stats import norm
 from modeseek.cluster.discriminants import discriminant_frame
 from modeseek.rows.arrays import Floats, Integers, Reals, group_means
 from modeseek.rows.coordinates import Frame
-from modeseek.rows.splits import SELDOM, find_splits, split_parts
+from modeseek.rows.joins import join_parts
+from modeseek.rows.splits import SELDOM, Splits, find_splits, split_parts
 
 #: Where the graph of rows shows as many clusters, held-out rows must be so many
 #: standard deviations sure of theirs, or surer of these: splits that they just confirm,
@@ -27,6 +28,7 @@ class CertifiedFrame(NamedTuple):
     certainty: Floats  # of the splits, in standard deviations
     part: Integers  # (n,) of the rows that were split, from 0
     means: Floats  # (n_parts, q) of the parts in these coordinates
+    joined: bool = False  # from many small parts, not divided
 
     @property
     def n_parts(self) -> int:
@@ -60,6 +62,12 @@ class CertifiedFrame(NamedTuple):
     def describe(self) -> str:
         """Say in words why rows climb in these coordinates."""
         n, least = self.frame.n_coordinates, self.certainty.min()
+        if self.joined:
+            return (
+                f"in {n} coordinate{'s' * (n > 1)}: rows that were held out confirm "
+                f"that {self.n_parts} clusters are apart there, each from those beside "
+                f"it by {least:.1f} standard deviations or more."
+            )
         before = f", not {self.n_undivided}," if self.n_undivided > 1 else ""
         return (
             f"in {n} coordinate{'s' * (n > 1)}: rows that were held out confirm that "
@@ -80,12 +88,31 @@ def certify_frame(
     (n,) of the rows, numbered from 0, may be known: then these are split, beyond doubt,
     if some rows may be. None is returned where no split is certain.
     """
-    varying = Z[:, Z.any(axis=0)]  # what others are must not change what is drawn
     rng = np.random.default_rng(0)
     if cluster is None:
-        splits = find_splits(varying, rng)
+        splits = find_splits(_varying(Z), rng)
     else:
-        splits = split_parts(varying, cluster, rng, BEYOND_DOUBT, may_split)
+        splits = split_parts(_varying(Z), cluster, rng, BEYOND_DOUBT, may_split)
+    return _frame_of_parts(frame, Z, splits)
+
+
+def certify_joined(frame: Frame, Z: Floats, more_than: int) -> CertifiedFrame | None:
+    """Find the same for parts that are joined from many small ones.
+
+    None is returned unless there are more than so many.
+    """
+    joined = join_parts(_varying(Z), np.random.default_rng(0), more_than)
+    certified = _frame_of_parts(frame, Z, joined)
+    return None if certified is None else certified._replace(joined=True)
+
+
+def _varying(Z: Floats) -> Floats:
+    """Features that are not 0: what others are must not change what is drawn."""
+    return Z[:, Z.any(axis=0)]
+
+
+def _frame_of_parts(frame: Frame, Z: Floats, splits: Splits) -> CertifiedFrame | None:
+    """Coordinates in which parts of rows Z (n, d) differ, if there are several."""
     if not len(splits.certainty):
         return None
     inside = discriminant_frame(frame, Z, splits.part)

@@ -46,7 +46,8 @@ from modeseek.rows.components import FEWEST_FEATURES, shrink_components
 from modeseek.rows.coordinates import TINY, Frame, spread_within
 from modeseek.rows.ranking import Sample, draw_centers
 from modeseek.rows.rounding import Rounding, grain_of, split_coarse, spread_steps
-from modeseek.rows.subsample import Overview, larger_sample
+from modeseek.rows.source import ArrayRows
+from modeseek.rows.subsample import Overview, larger_sample, make_overview
 from modeseek.rows.summary import Summary
 from modeseek.rows.validation import SMALLEST_UNIT
 from modeseek.tree.merge_tree import LateTree, MergeTree
@@ -62,6 +63,9 @@ CLEARLY_MORE = 1.0
 #: With fewer features than tables have, they are scaled anew at most so often, if their
 #: scales change by factors that differ more than this.
 MOST_SCALES, ALIKE = 3, 1.1
+
+#: Components hide clusters if features show so many times as many.
+HIDDEN = 2
 
 #: Where it leaves doubt, a graph is built anew of so many times the nodes, at least.
 ENOUGH_MORE = 1.5
@@ -142,9 +146,9 @@ def _climb_whole(
 ) -> tuple[GraphLandscape, Nodes]:
     """Graph of as many nodes as there may be, and these.
 
-    Components that a trial has chosen are compared once more with the features as they
-    are: more nodes may show clusters that components hide. Where some valley is neither
-    certain nor such as chance makes, there are more nodes.
+    Components that a trial has chosen are left if more nodes show that they hide most
+    clusters. Where some valley is neither certain nor such as chance makes, there are
+    more nodes.
     """
     n_rows = overview.summary.n_rows
 
@@ -157,8 +161,9 @@ def _climb_whole(
         return build(frame, most_nodes(frame.n_coordinates, n_rows))
 
     known = _build_each(build_first, frames, n_jobs)
-    best = choose_landscape(*(graph for graph, _ in known))
-    nodes = next(nodes for graph, nodes in known if graph is best)
+    best, nodes = known[-1]
+    if known[0][0].count_certain() > HIDDEN * best.count_certain():
+        best, nodes = known[0]
     best = best.with_merges(n_jobs)
     most = most_nodes_in_doubt(best.frame.n_coordinates, n_rows)
     n_drawn = len(nodes.rows) - nodes.n_single
@@ -372,6 +377,33 @@ def climb_field(
         *done,
         max_iter=ascent.max_iter,
     )
+
+
+def climb_inside(
+    estimator: GradientEstimator,
+    outer: Frame,
+    overview: Overview,
+    ascent: Ascent,
+    rng: np.random.Generator,
+    n_jobs: int | None,
+) -> Climbed:
+    """Climb the field of an estimator that was fitted in the coordinates of a frame.
+
+    The landscape takes rows in the data's own. The generator draws the rows among which
+    saddles are sought.
+    """
+    sample = overview.sample
+    rows = ArrayRows(outer.enter(sample.X), sample.weight, n_jobs)
+    inside = make_overview(rows, whole=True, n_jobs=n_jobs)
+    climbed = climb_field(estimator, ascent, inside, rng, blurs=False, n_jobs=n_jobs)
+    landscape = climbed.landscape
+    assert isinstance(landscape, FieldLandscape)
+    tree = landscape.tree
+    landscape = landscape._replace(
+        frame=outer.then(frame_of(estimator)),
+        grown=tree._replace(saddles=outer.leave(tree.saddles)),
+    )
+    return climbed._replace(landscape=landscape)
 
 
 @one_blas_thread()

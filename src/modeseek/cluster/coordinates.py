@@ -8,6 +8,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from modeseek.gradient.base import GradientEstimator
+from modeseek.gradient.kernel import KernelDensityGradient
 from modeseek.rows.arrays import Floats
 from modeseek.rows.containers import apply_rowwise
 from modeseek.rows.coordinates import Frame
@@ -16,11 +17,17 @@ from modeseek.rows.coordinates import Frame
 class CoordinatesMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """What a fitted clustering tells of its coordinates."""
 
+    ascent_: str
     estimator_: GradientEstimator
     modes_: Floats
     n_components_: int
     n_features_in_: int
     _frame: Frame  # of the coordinates that users see
+
+    @property
+    def _climbs_in_coordinates(self) -> bool:
+        """Whether rows climb a gradient that was fitted in the coordinates."""
+        return self.ascent_ != "rows" and self._frame.components is not None
 
     def transform(self, X: ArrayLike) -> Floats:
         """Coordinates in which rows climb.
@@ -57,9 +64,12 @@ class CoordinatesMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     @property
     def feature_relevance_(self) -> Floats:
         """Relevance of the features to the estimator, where it measures that."""
-        relevance = self.estimator_.feature_relevance_
-        if len(relevance) == self.n_features_in_:
-            return relevance
-        # Of the coordinates: a feature's share in each is that of its squared entry.
+        if not self._climbs_in_coordinates:
+            return self.estimator_.feature_relevance_
+        if isinstance(self.estimator_, KernelDensityGradient):  # of one width in all
+            relevance = np.full(self.n_components_, 1.0 / self.n_components_)
+        else:
+            relevance = self.estimator_.feature_relevance_
+        # A feature's share in each coordinate is that of its squared entry.
         squares = self.components_**2
         return np.asarray(relevance @ (squares / squares.sum(axis=1, keepdims=True)))

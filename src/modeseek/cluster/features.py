@@ -7,16 +7,15 @@ import numpy as np
 from modeseek.cluster.mode_clustering import ModeClustering
 from modeseek.cluster.reference import Reference
 from modeseek.gradient.base import GradientEstimator
-from modeseek.gradient.least_squares import LogDensityGradient
 from modeseek.graph.landscape import GraphLandscape
 from modeseek.rows.arrays import Floats
 from modeseek.rows.coordinates import Frame
 
 
 class InFeatures:
-    """A gradient that was fitted in fewer coordinates than there are features."""
+    """A gradient that was fitted in coordinates, for rows in features."""
 
-    def __init__(self, estimator: LogDensityGradient, frame: Frame) -> None:
+    def __init__(self, estimator: GradientEstimator, frame: Frame) -> None:
         self._estimator, self._frame = estimator, frame
         width = float(np.mean(estimator.bandwidth_))
         self.bandwidth_ = width * np.broadcast_to(frame.unit, frame.origin.shape)
@@ -50,10 +49,9 @@ def fitted_gradient(model: ModeClustering) -> GradientEstimator:
 def gradient_in_features(model: ModeClustering) -> GradientEstimator | InFeatures:
     """The fitted gradient of a clustering, for rows in the user's features."""
     estimator = fitted_gradient(model)
-    if estimator.n_features_in_ == model.n_features_in_:
-        return estimator
-    assert isinstance(estimator, LogDensityGradient)
-    return InFeatures(estimator, model._frame)
+    if model._climbs_in_coordinates:
+        return InFeatures(estimator, model._frame)
+    return estimator
 
 
 def height_on_graph(model: ModeClustering, X: Floats) -> Floats:

@@ -140,11 +140,12 @@ class ModeClustering(
     estimator_ : LogDensityGradient or KernelDensityGradient
         The fitted gradient. Where rows climb from row to row by default, it only
         helped to decide that, and is fitted to 2,048 of the rows if there are more.
-        Where they climb in fewer coordinates than features, it takes
-        ``transform(X)``. Not fitted where all rows are equal: they have no density.
+        Where they climb in coordinates, it takes ``transform(X)``; of one Gaussian
+        for each cluster it is a :class:`KernelDensityGradient`. Not fitted where all rows are equal: they have no density.
     feature_relevance_ : ndarray of shape (n_features,)
         Share of each feature in what is not Gaussian about the gradient, see
-        :class:`LogDensityGradient`; only with that estimator.
+        :class:`LogDensityGradient`; not with a :class:`KernelDensityGradient` that
+        was given. Of one Gaussian for each cluster all coordinates are as relevant.
     rounding_ : Rounding
         Steps in which features were recorded, where rounding was found.
     n_iter_ : int

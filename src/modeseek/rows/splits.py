@@ -202,26 +202,47 @@ def certify_sides(Z: Floats, upper: Bools, rng: np.random.Generator) -> float:
     _, axes = principal_components(Z, max(1, len(Z) // ROWS_PER_COMPONENT))
     if not len(axes):
         return 0.0
-    X = Z @ axes.T
-    rounds = [_certify_once(X, upper, rng) for _ in range(N_ROUNDS)]
-    by_number, by_density = (float(mean) for mean in np.mean(rounds, axis=0))
+    X, rounds = Z @ axes.T, []
+    for _ in range(N_ROUNDS):
+        rounds.append(_hold_out_sides(X, upper, rng))
+        by_number = float(np.mean([certainty_of(one.counts[0]) for one in rounds]))
+        if by_number < CERTAIN - HOPELESS:
+            break
+    if by_number < CERTAIN:
+        return by_number
+    by_density = float(np.mean([one.spreads(X, 0).certainty() for one in rounds]))
     return by_number if by_density >= CERTAIN else min(by_number, by_density)
 
 
-def _certify_once(
-    X: Floats, upper: Bools, rng: np.random.Generator
-) -> tuple[float, float]:
-    """Certainty by one division in folds: by number, and by density."""
+@one_blas_thread()
+def look_at_sides(Z: Floats, upper: Bools) -> float:
+    """Certainty that two sides of standardised rows are apart, by the same rows.
+
+    They favour the direction in which the sides differ: what they do not show, held-out
+    rows will not.
+    """
+    if min(upper.sum(), (~upper).sum()) < FEWEST_BESIDE:
+        return 0.0
+    u = Z @ _discriminant(Z, upper)
+    valley = find_valley(u)
+    return (
+        0.0
+        if valley is None
+        else float(certainty_of(np.array(count_around(valley, u))))
+    )
+
+
+def _hold_out_sides(X: Floats, upper: Bools, rng: np.random.Generator) -> Round:
+    """Choose the discriminant direction without one fold after the other."""
     fold = rng.permutation(len(X)) % N_FOLDS
-    count, spreads = np.zeros(2), no_spreads()
+    count, found = np.zeros((1, 2)), []
     for k in range(N_FOLDS):
         train = fold != k
         direction = _discriminant(X[train], upper[train])
         valley = find_valley(X[train] @ direction)
-        if valley is not None:
-            count += count_around(valley, X[~train] @ direction)
-            spreads += spreads_around(valley, direction, X[train], X[~train])
-    return float(certainty_of(count)), spreads.certainty()
+        count += _counts([valley], [direction], X[~train])
+        found.append(([valley], [direction]))
+    return Round(fold, found, count)
 
 
 def _discriminant(X: Floats, upper: Bools) -> Floats:
