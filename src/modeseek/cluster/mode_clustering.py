@@ -140,8 +140,9 @@ class ModeClustering(
     estimator_ : LogDensityGradient or KernelDensityGradient
         The fitted gradient. Where rows climb from row to row by default, it only
         helped to decide that, and is fitted to 2,048 of the rows if there are more.
-        Where they climb in coordinates, it takes ``transform(X)``; of one Gaussian
-        for each cluster it is a :class:`KernelDensityGradient`. Not fitted where all rows are equal: they have no density.
+        Where they climb in coordinates, it takes ``transform(X)``; of one Gaussian for
+        each cluster it is a :class:`KernelDensityGradient`. Not fitted where all rows
+        are equal: they have no density.
     feature_relevance_ : ndarray of shape (n_features,)
         Share of each feature in what is not Gaussian about the gradient, see
         :class:`LogDensityGradient`; not with a :class:`KernelDensityGradient` that
