@@ -7,6 +7,7 @@ from sklearn.metrics import adjusted_rand_score
 from modeseek import KernelDensityGradient, ModeClustering
 from modeseek.cluster.certified_frame import CertifiedFrame
 from modeseek.cluster.gaussians import _derivatives, _standard_errors
+from modeseek.persist import load_model, save_model
 from modeseek.rows.coordinates import Frame
 from modeseek.rows.joins import join_parts
 from modeseek.rows.splits import FEWEST_BESIDE, find_splits, look_at_sides
@@ -99,6 +100,15 @@ def test_units_order_and_chunks_hardly_matter(clustered):
     assert adjusted_rand_score(other.labels_, model.labels_[order]) > 0.9
     chunks = ModeClustering().fit([X[:700], X[700:]])
     np.testing.assert_array_equal(chunks.labels_, model.labels_)
+
+
+def test_a_model_that_was_saved_says_the_same(clustered, tmp_path):
+    X, _, model = clustered
+    save_model(tmp_path / "model.skops", model)
+    loaded, _, _ = load_model(tmp_path / "model.skops")
+    np.testing.assert_array_equal(loaded.predict(X), model.labels_)
+    np.testing.assert_allclose(loaded.membership(X[:9]), model.membership(X[:9]))
+    assert str(loaded.merge_tree_) == str(model.merge_tree_)
 
 
 @pytest.fixture

@@ -128,7 +128,7 @@ def climb_graph(
         best = choose_landscape(*_build_each(build, frames, n_jobs))
         if has_few_features:
             best = scale_within(best, build)
-        if best.frame is not frames[-1]:
+        if best.frame is not frames[-1]:  # components that were chosen may be left yet
             frames = [best.frame]
     if few is not drawn or not all_drawn:
         best, nodes = _climb_whole(frames, overview, drawn, rng, n_jobs)

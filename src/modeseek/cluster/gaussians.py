@@ -20,7 +20,7 @@ from modeseek.cluster.climbing import Climbed, climb_inside
 from modeseek.field.climbing import Ascent
 from modeseek.field.landscape import FieldLandscape
 from modeseek.gradient.kernel import KernelDensityGradient
-from modeseek.rows.arrays import Floats, Integers
+from modeseek.rows.arrays import Floats
 from modeseek.rows.splits import certify_sides
 from modeseek.rows.subsample import Overview
 from modeseek.tree.merge_tree import MergeTree
@@ -46,14 +46,11 @@ def climb_gaussians(
     landscape = climbed.landscape
     assert isinstance(landscape, FieldLandscape)
     tree = landscape.tree
-    tops = certified.frame.enter(landscape.modes)
+    tops = certified.frame.enter(landscape.modes[tree.child])
+    saddles = certified.frame.enter(tree.saddles)
     tree = tree._replace(
-        std_error=_standard_errors(
-            certified,
-            tops[tree.child],
-            certified.frame.enter(tree.saddles),
-        ),
-        p_value=_p_values(certified, Z, tops, tree),
+        std_error=_standard_errors(certified, tops, saddles),
+        p_value=_p_values(certified, Z, landscape.modes, tree),
     )
     landscape = landscape._replace(grown=tree, n_certified=certified.n_parts)
     return estimator, climbed._replace(landscape=landscape)
@@ -69,17 +66,13 @@ def _standard_errors(
     :math:`r_j(z) (z - m_j)` with a mean, and by :math:`r_j(z)` with the logarithm of a
     share.
     """
-    share = np.bincount(certified.part) / len(certified.part)
-    by_share, by_mean = (
-        one - two
-        for one, two in zip(
-            _derivatives(certified.means, share, tops),
-            _derivatives(certified.means, share, saddles),
-            strict=True,
-        )
-    )
-    squares = np.square(by_share) + np.square(by_mean).sum(axis=2)
-    return np.asarray(np.sqrt((squares / share).sum(axis=1) / len(certified.part)))
+    n, means = len(certified.part), certified.means
+    share = np.bincount(certified.part) / n
+    top_by_share, top_by_mean = _derivatives(means, share, tops)
+    low_by_share, low_by_mean = _derivatives(means, share, saddles)
+    squares = np.square(top_by_share - low_by_share)
+    squares += np.square(top_by_mean - low_by_mean).sum(axis=2)
+    return np.asarray(np.sqrt((squares / share).sum(axis=1) / n))
 
 
 def _derivatives(means: Floats, share: Floats, z: Floats) -> tuple[Floats, Floats]:
@@ -96,17 +89,10 @@ def _p_values(
 ) -> Floats:
     """How likely chance leaves out as many held-out rows between merging modes."""
     rng = np.random.default_rng(0)
-    part_of_mode = _nearest(certified.means, modes)
-    p_value = np.ones(len(tree.child))
+    part_of_mode, p_value = certified.nearest_part(modes), np.ones(len(tree.child))
     for i, (child, parent) in enumerate(zip(tree.child, tree.parent, strict=True)):
         upper, lower = part_of_mode[child], part_of_mode[parent]
         both = np.isin(certified.part, (upper, lower))
         certainty = certify_sides(Z[both], certified.part[both] == upper, rng)
         p_value[i] = norm.sf(certainty)
     return p_value
-
-
-def _nearest(means: Floats, points: Floats) -> Integers:
-    """Number of the mean nearest to each point."""
-    distance = np.square(points[:, None] - means).sum(axis=2)
-    return np.asarray(distance.argmin(axis=1))
