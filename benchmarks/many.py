@@ -75,8 +75,9 @@ def _work(name: str, X: np.ndarray, k: int, queue: mp.Queue) -> None:
 
 def labels_of(name: str, X: np.ndarray, k: int, minutes: float) -> np.ndarray | None:
     """Labels by a clusterer, or None where it takes too long."""
-    queue: mp.Queue = mp.Queue()
-    process = mp.Process(target=_work, args=(name, X, k, queue))
+    context = mp.get_context("spawn")  # OpenMP's threads do not outlive a fork
+    queue: mp.Queue = context.Queue()
+    process = context.Process(target=_work, args=(name, X, k, queue))
     process.start()
     try:
         return queue.get(timeout=60 * minutes)

@@ -7,7 +7,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from modeseek import ModeClustering
 from modeseek.cluster import discriminants
-from modeseek.cluster.certified_frame import CertifiedFrame
+from modeseek.cluster.certified import Rows, _ripples
+from modeseek.cluster.certified_frame import CertifiedFrame, certify_frame
 from modeseek.cluster.gaussian_share import are_winding, share_of_gaussian
 from modeseek.cluster.held_out import certify_clusters, merge_unconfirmed
 from modeseek.rows.coordinates import Frame
@@ -169,6 +170,18 @@ def test_a_field_that_ripples_is_made_smoother():
     model = ModeClustering().fit(X)
     assert model.n_clusters_ == 2
     assert adjusted_rand_score(y, model.labels_) > 0.9
+
+
+def test_a_field_must_show_the_parts_that_held_out_rows_confirm():
+    X, y = mixture(2, 5, 800, seed=1)
+    model = ModeClustering().fit(X)
+    frame = Frame(X.mean(axis=0), X.std(axis=0))
+    rows = Rows(X, frame.enter(X))
+    certified = certify_frame(frame, rows.Z)
+    assert model.ascent_ == "fixed_point"
+    assert not _ripples(model._landscape, certified, rows)
+    other = np.random.default_rng(0).permutation(certified.part)
+    assert _ripples(model._landscape, certified._replace(part=other), rows)
 
 
 def graph_and_frame(X):

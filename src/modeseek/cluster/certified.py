@@ -23,6 +23,7 @@ from modeseek.cluster.held_out import (
     certify_merges,
     merge_unconfirmed,
 )
+from modeseek.cluster.landscape import Landscape
 from modeseek.field.climbing import Ascent
 from modeseek.field.landscape import FieldLandscape
 from modeseek.gradient.base import GradientEstimator
@@ -188,7 +189,7 @@ def _split_clusters(start: Start, rows: Rows, cluster: Integers) -> Found | None
     if found is None or not _keeps_apart(found, graph, np.ones(n_shown, dtype=bool)):
         return None
     assert certified is not None
-    return found if _shows(found, certified, rows) else None
+    return found if _shows(found.climbed.landscape, certified, rows) else None
 
 
 def _cluster_of_rows(graph: GraphLandscape, X: Reals, n_jobs: int | None) -> Integers:
@@ -221,9 +222,8 @@ def _is_hill(graph: GraphLandscape, rows: Rows, some: Integers) -> bool:
     return share_of_gaussian(graph.frame.enter(rows.X[some])) >= GAUSSIAN_SHARE
 
 
-def _shows(found: Found, certified: CertifiedFrame, rows: Rows) -> bool:
-    """Whether the clusters that were found are the parts that rows were split in."""
-    landscape = found.climbed.landscape
+def _shows(landscape: Landscape, certified: CertifiedFrame, rows: Rows) -> bool:
+    """Whether the clusters of a landscape are the parts that rows were split in."""
     label = landscape.tree.merge(landscape.default_merges())[landscape.locate(rows.X)]
     return bool(adjusted_rand_score(certified.part, label) >= SAME_CLUSTERS)
 
@@ -318,11 +318,12 @@ def climb_certified(
     The estimator takes the coordinates; the landscape takes rows in the data's own. The
     random state draws the centres, and the rows among which saddles are sought. Widths
     of the smallest loss make heights that are not too low; where that field ripples,
-    with more clusters than there are parts, they are widened until it does not.
+    with more clusters than there are parts, or others, they are widened until it does
+    not.
     """
     climb = partial(_climb_field, outer=certified.frame, start=start)
     estimator, climbed = climb({"selection": "min"})
-    while (~climbed.landscape.default_merges()).sum() >= certified.n_parts:
+    while _ripples(climbed.landscape, certified, start.scouted.rows):
         smoother, smooth = climb({"bandwidth": WIDER * estimator.bandwidth_.min()})
         if len(smooth.landscape.modes) < certified.n_parts:
             break
@@ -331,6 +332,15 @@ def climb_certified(
     assert isinstance(landscape, FieldLandscape)
     landscape = landscape._replace(n_certified=certified.n_parts)
     return estimator, climbed._replace(landscape=landscape)
+
+
+def _ripples(landscape: Landscape, certified: CertifiedFrame, rows: Rows) -> bool:
+    """Whether a field has more clusters than there are parts, or others."""
+    assert isinstance(landscape, FieldLandscape)
+    if (~landscape.default_merges()).sum() >= certified.n_parts:
+        return True
+    kept = landscape._replace(n_certified=certified.n_parts)
+    return not _shows(kept, certified, rows)
 
 
 def _climb_field(
