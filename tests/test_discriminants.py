@@ -173,7 +173,7 @@ def test_a_field_that_ripples_is_made_smoother():
 
 
 def test_a_field_must_show_the_parts_that_held_out_rows_confirm():
-    X, y = mixture(2, 5, 800, seed=1)
+    X, _ = mixture(2, 5, 800, seed=1)
     model = ModeClustering().fit(X)
     frame = Frame(X.mean(axis=0), X.std(axis=0))
     rows = Rows(X, frame.enter(X))
